@@ -1,0 +1,62 @@
+# `make` prints what there is to make.
+
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BIN        := bin
+FUZZTIME   ?= 20s
+BENCHTIME  ?= 1s
+BENCHCOUNT ?= 6
+
+GO            ?= go
+GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOFUMPT       := $(GO) run mvdan.cc/gofumpt@v0.12.0
+BENCHSTAT     := $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+SCRIPTS       := .ci/run test/setup.sh test/pmcd.sh test/fuzz.sh test/demo/run.sh
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+.PHONY: help setup build demo test lint race fuzz bench tree check clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: ## install what the tests and the demo use, where it is missing
+	@test/setup.sh
+
+build: ## build the agent, a static binary: bin/pmdammv
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $(BIN)/pmdammv ./cmd/pmdammv
+
+demo: setup build ## show live metrics of two instrumented programs through a pmcd of its own
+	@$(GO) -C test/demo/speed build -o $(CURDIR)/$(BIN)/bakery .
+	@test/demo/run.sh $(BIN)/pmdammv $(BIN)/bakery
+
+test: setup ## run all tests, those with a real pmcd and real writers too
+	$(GO) test ./...
+
+lint: ## go.mod tidy, formatting, vet on four architectures, golangci-lint, and shellcheck where it is installed
+	$(GO) mod tidy -diff
+	$(GO) -C test/demo/speed mod tidy -diff
+	test -z "$$($(GOFUMPT) -d . | tee /dev/stderr)"
+	for arch in amd64 arm64 386 s390x; do GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./...; done
+	$(GO) -C test/demo/speed vet .
+	$(GOLANGCI_LINT) run
+	! command -v shellcheck >/dev/null || shellcheck $(SCRIPTS)
+
+race: setup ## run all tests with the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (20s)
+	@test/fuzz.sh $(FUZZTIME)
+
+bench: ## run the benchmarks into bin/bench.txt; OLD=FILE compares with an earlier one
+	@mkdir -p $(BIN)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee $(BIN)/bench.txt
+	$(if $(OLD),$(BENCHSTAT) $(OLD) $(BIN)/bench.txt)
+
+tree: ## fail when a tracked file was changed or an untracked one left behind
+	test -z "$$(git status --porcelain | tee /dev/stderr)"
+
+check: test lint race fuzz bench tree ## everything that CI runs
+
+clean: ## remove what was built
+	rm -rf $(BIN)
