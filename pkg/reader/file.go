@@ -1,0 +1,80 @@
+package reader
+
+import (
+	"sync/atomic"
+)
+
+// File is one loaded file: its Catalog, immutable, and its live values. A file
+// that changes becomes another File. Its methods may be used from any
+// goroutine between Dir.Acquire and Dir.Release.
+type File struct {
+	Name    string
+	Catalog *Catalog
+	// Held says that the file is being rewritten: names and descriptors are
+	// those from before, and there are no values.
+	Held bool
+
+	id       fileID
+	m        mapping
+	suspects *atomic.Int32 // of the Dir: files to look at again
+	marked   atomic.Bool
+}
+
+// fileID tells one file from another, and a changed one from an unchanged one.
+// Times are not part of it: a store through a mapping changes them, or not.
+type fileID struct {
+	dev, ino uint64
+	size     int64
+	mode     uint32
+}
+
+// suspect asks the next Look to look at the file again.
+func (f *File) suspect() {
+	if f.suspects != nil && !f.marked.Swap(true) {
+		f.suspects.Add(1)
+	}
+}
+
+// Unmapped tells whether the writer of a file with the PROCESS flag can be seen
+// not to map it: its pid may by now be another program's. That alone is no
+// reason to hide anything.
+func (f *File) Unmapped() bool {
+	h := &f.Catalog.Header
+	if h.Flags&FlagProcess == 0 || h.Process <= 0 {
+		return false
+	}
+	mapped, known := maps(h.Process, f.id)
+	return known && !mapped
+}
+
+// State is what a file in the directory is.
+type State uint8
+
+// The states. Only loaded files, and pending ones that are Held, have metrics.
+const (
+	Loaded   State = iota
+	Pending        // the writer has not finished
+	Rejected       // something is wrong with it
+	Dead           // the writer has gone and the file asks to go with it
+)
+
+// String is the state's name.
+func (s State) String() string {
+	return [...]string{"loaded", "pending", "rejected", "dead"}[s]
+}
+
+// Entry is a file that is not loaded, and why.
+type Entry struct {
+	Name  string
+	State State
+	Err   error
+}
+
+// Snapshot is the state of the directory at one moment. It is immutable and
+// shares the Files that did not change with the one before.
+type Snapshot struct {
+	Files  []*File // loaded or Held, by name in byte order
+	Others []Entry // pending (also those that are Held), rejected and dead, by name
+	// Err says why the directory cannot be read, nil if it can.
+	Err error
+}

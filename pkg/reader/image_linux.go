@@ -1,0 +1,88 @@
+package reader
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+const scratchSize = 1 << 20
+
+// imageReader copies files into private memory. The memory is its own: valid
+// until the next read.
+type imageReader struct {
+	scratch []byte // for files of up to scratchSize
+	large   []byte // an anonymous mapping, for one larger or sparse file
+}
+
+// read copies the file of size bytes; real is how many of them are not holes,
+// which are not read. The file may change meanwhile: what is then wrong in the
+// copy is for the caller to find out.
+func (r *imageReader) read(fd int, size, blocks int64) (data []byte, real uint64, err error) {
+	if size <= scratchSize && blocks*512 >= size {
+		if r.scratch == nil {
+			r.scratch = make([]byte, scratchSize)
+		}
+		data = r.scratch[:size]
+		n, err := preadFull(fd, data, 0)
+		return data[:n], uint64(n), err
+	}
+	r.release()
+	r.large, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, 0, fmt.Errorf("memory for %d bytes: %w", size, err)
+	}
+	for off := int64(0); off < size; {
+		start, end := off, size
+		if s, err := unix.Seek(fd, off, unix.SEEK_DATA); err == nil {
+			start = min(s, size)
+			if e, err := unix.Seek(fd, start, unix.SEEK_HOLE); err == nil {
+				end = min(e, size)
+			}
+		} else if err == unix.ENXIO { // nothing but a hole from here on
+			break
+		}
+		n, err := preadFull(fd, r.large[start:end], start)
+		real += uint64(n)
+		if err != nil {
+			return nil, 0, err
+		}
+		if end <= off {
+			break
+		}
+		off = end
+	}
+	return r.large, real, nil
+}
+
+// release lets go of memory for an unusual file.
+func (r *imageReader) release() {
+	if r.large != nil {
+		_ = unix.Munmap(r.large)
+		r.large = nil
+	}
+}
+
+// drop lets go of all memory.
+func (r *imageReader) drop() {
+	r.release()
+	r.scratch = nil
+}
+
+// preadFull reads until b is full or the file ends.
+func preadFull(fd int, b []byte, off int64) (int, error) {
+	n := 0
+	for n < len(b) {
+		k, err := unix.Pread(fd, b[n:], off+int64(n))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return n, fmt.Errorf("read: %w", err)
+		case k == 0:
+			return n, nil
+		}
+		n += k
+	}
+	return n, nil
+}

@@ -1,0 +1,257 @@
+package reader
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+var native = binary.NativeEndian
+
+// MaxImage is the largest image that Parse takes: offsets are kept in 32 bits.
+const MaxImage = math.MaxUint32
+
+// Parse validates the image of one MMV file of version 1, 2 or 3 and returns
+// its static part, or what is wrong with it as a *FormatError (see Unfinished
+// for files that may still become good). It does not keep data. Memory taken
+// is at most about the size of data: what several entries share is kept once.
+//
+// A file is wrong as a whole when its header is, or when its metrics, values,
+// indoms or instances section does not lie inside it. Anything smaller is left
+// out by itself and told in Catalog.Remarks.
+func Parse(data []byte) (*Catalog, error) { return parse(data, uint64(len(data))) }
+
+// parse is Parse of an image of which only real bytes are not holes: a sparse
+// file must not make us take the memory it does not take itself.
+func parse(data []byte, real uint64) (*Catalog, error) {
+	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data))}, texts: map[uint64]Text{}}
+	if err := p.header(); err != nil {
+		return nil, err
+	}
+	if err := p.toc(); err != nil {
+		return nil, err
+	}
+	p.indoms()
+	p.metrics()
+	p.values()
+	p.labels()
+	if p.overlap {
+		return nil, p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "their text is longer than the file")
+	}
+	p.c.arena = slices.Clip(p.c.arena)
+	return p.c, nil
+}
+
+type parser struct {
+	data    []byte
+	size    uint64
+	real    uint64 // bytes of data that are not holes
+	c       *Catalog
+	section [SectionLabels + 1]TOCEntry // Section is set where the file has it
+	domain  []domain                    // of each indom kept
+	serials map[uint32]int32            // indom's serial to its index
+	texts   map[uint64]Text             // strings already copied
+	overlap bool
+}
+
+// domain is where the instances of an indom lie in the file.
+type domain struct {
+	off, n uint64
+	rising bool // internal ids are, so none occurs twice
+}
+
+func (p *parser) errorf(s Section, index int, field string, off uint64, err error, format string, args ...any) *FormatError {
+	return &FormatError{Section: s, Index: index, Field: field, Off: off, Err: err, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) remark(s Section, index int, field string, off uint64, err error, format string, args ...any) {
+	p.c.RemarkCount++
+	if len(p.c.Remarks) < MaxRemarks {
+		p.c.Remarks = append(p.c.Remarks, p.errorf(s, index, field, off, err, format, args...))
+	}
+}
+
+// inside tells whether n elements of elem bytes from off lie in the file.
+func (p *parser) inside(off, n, elem uint64) bool {
+	return off <= p.size && n <= (p.size-off)/elem
+}
+
+func (p *parser) u32(off uint64) uint32 { return native.Uint32(p.data[off:]) }
+func (p *parser) u64(off uint64) uint64 { return native.Uint64(p.data[off:]) }
+
+func (p *parser) header() error {
+	if p.size < HeaderSize {
+		if n := min(len(p.data), len(Tag)); string(p.data[:n]) != Tag[:n] && !zero(p.data[:n]) {
+			return p.errorf(SectionHeader, -1, "tag", 0, ErrTag, "")
+		}
+		return p.errorf(SectionHeader, -1, "", 0, ErrTruncated, "%d bytes of %d", p.size, HeaderSize)
+	}
+	h := &p.c.Header
+	*h = Header{
+		Version:     p.u32(offVersion),
+		Generation1: p.u64(offGeneration1),
+		Generation2: p.u64(offGeneration2),
+		TOCCount:    int32(p.u32(offTOCCount)),
+		Flags:       Flags(p.u32(offFlags)),
+		Process:     int32(p.u32(offProcess)),
+		Cluster:     int32(p.u32(offCluster)),
+	}
+	tag := p.data[:4]
+	switch {
+	case zero(tag):
+		return p.errorf(SectionHeader, -1, "tag", 0, ErrInFlux, "still zero")
+	case string(tag) != Tag:
+		return p.errorf(SectionHeader, -1, "tag", 0, ErrTag, "")
+	case h.Generation1 == 0 || h.Generation1 != h.Generation2:
+		return p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "g1=%d g2=%d", h.Generation1, h.Generation2)
+	case h.Version < 1 || h.Version > 3:
+		hint := ""
+		if v := h.Version >> 24; v >= 1 && v <= 3 && h.Version<<8 == 0 {
+			hint = ", written in the other byte order"
+		}
+		return p.errorf(SectionHeader, -1, "version", offVersion, ErrVersion, "%d%s", h.Version, hint)
+	case h.TOCCount < 2:
+		return p.errorf(SectionHeader, -1, "toc count", offTOCCount, ErrCount, "%d, at least metrics and values are needed", h.TOCCount)
+	case !p.inside(HeaderSize, uint64(h.TOCCount), TOCEntrySize):
+		return p.errorf(SectionHeader, -1, "toc count", offTOCCount, ErrBounds, "%d entries in %d bytes", h.TOCCount, p.size)
+	case h.Cluster < 0 || h.Cluster > 4095:
+		return p.errorf(SectionHeader, -1, "cluster", offCluster, ErrRange, "%d is not in 0..4095", h.Cluster)
+	case h.Flags&FlagProcess != 0 && h.Process < 0:
+		return p.errorf(SectionHeader, -1, "pid", offProcess, ErrRange, "%d", h.Process)
+	}
+	return nil
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// elem is the size of an entry of section s.
+func (p *parser) elem(s Section) uint64 {
+	v1 := p.c.Header.Version == 1
+	switch {
+	case s == SectionInDoms:
+		return InDomSize
+	case s == SectionInstances && v1:
+		return Instance1Size
+	case s == SectionInstances:
+		return Instance2Size
+	case s == SectionMetrics && v1:
+		return Metric1Size
+	case s == SectionMetrics:
+		return Metric2Size
+	case s == SectionValues:
+		return ValueSize
+	default:
+		return StringSize // and LabelSize
+	}
+}
+
+func (p *parser) toc() error {
+	const keep = 64 // entries kept in the Catalog: six make sense
+	for i := range uint64(p.c.Header.TOCCount) {
+		off := HeaderSize + i*TOCEntrySize
+		e := TOCEntry{Section: Section(p.u32(off)), Count: int32(p.u32(off + 4)), Offset: p.u64(off + 8)}
+		if i < keep {
+			p.c.TOC = append(p.c.TOC, e)
+		}
+		if err := p.tocEntry(int(i), off, e); err != nil {
+			return err
+		}
+	}
+	for _, s := range []Section{SectionMetrics, SectionValues} {
+		if p.section[s].Section == 0 {
+			return p.errorf(sectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
+		}
+	}
+	return nil
+}
+
+func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
+	s := e.Section
+	switch {
+	case s < SectionInDoms || s > SectionLabels:
+		p.remark(sectionTOC, i, "type", off, ErrRange, "%d", uint32(s))
+		return nil
+	case s == SectionLabels && p.c.Header.Version < 3:
+		p.remark(sectionTOC, i, "type", off, ErrRange, "labels in version %d", p.c.Header.Version)
+		return nil
+	case p.section[s].Section != 0:
+		p.remark(sectionTOC, i, "type", off, ErrDuplicate, "a second section of %ss", s)
+		return nil
+	}
+	var err *FormatError
+	switch {
+	case e.Count < 0:
+		err = p.errorf(sectionTOC, i, "count", off+4, ErrCount, "%d %ss", e.Count, s)
+	case e.Count > 0 && !p.inside(e.Offset, uint64(e.Count), p.elem(s)):
+		err = p.errorf(sectionTOC, i, "offset", off+8, ErrBounds, "%d %ss of %d bytes from %d in a file of %d", e.Count, s, p.elem(s), e.Offset, p.size)
+	case uint64(e.Count) > p.real/p.elem(s) && s != SectionStrings && s != SectionInstances:
+		err = p.errorf(sectionTOC, i, "count", off+4, ErrCount, "%d %ss of %d bytes in a sparse file with %d bytes of data", e.Count, s, p.elem(s), p.real)
+	default:
+		p.section[s] = e
+		return nil
+	}
+	if s == SectionStrings || s == SectionLabels { // nothing depends on their TOC entry
+		p.remark(sectionTOC, i, err.Field, err.Off, err.Err, "%s", err.Detail)
+		return nil
+	}
+	return err
+}
+
+// text copies the string at off, 256 bytes at most, to its first NUL; ok is
+// false where there is none in the file.
+func (p *parser) text(off uint64) (t Text, ok bool) {
+	if t, ok := p.texts[off]; ok {
+		return t, t != 0
+	}
+	if off >= HeaderSize && off < p.size {
+		b := p.data[off:min(off+StringSize, p.size)]
+		if n := slices.Index(b, 0); n >= 0 {
+			t = p.add(b[:n])
+		} else if len(b) == StringSize {
+			t = p.add(b[:StringSize-1])
+		}
+	}
+	p.texts[off] = t
+	return t, t != 0
+}
+
+// name copies the name in the field of n bytes at off.
+func (p *parser) name(off, n uint64) Text {
+	b := p.data[off : off+n-1]
+	if i := slices.Index(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return p.add(b)
+}
+
+// add keeps b. Entries that are copied once each cannot be longer than the
+// file; those which are would let a small file take any amount of memory.
+func (p *parser) add(b []byte) Text {
+	if uint64(len(p.c.arena)+len(b)+1) > p.real {
+		p.overlap = true
+		return 0
+	}
+	p.c.arena = append(append(p.c.arena, byte(len(b))), b...)
+	return Text(len(p.c.arena) - len(b))
+}
+
+// help copies a help text; a bad offset is remarked.
+func (p *parser) help(s Section, i int, field string, off uint64) Text {
+	at := p.u64(off)
+	if at == 0 {
+		return 0
+	}
+	t, ok := p.text(at)
+	if !ok {
+		p.remark(s, i, field, off, ErrBounds, "string at %d in a file of %d", at, p.size)
+	}
+	return t
+}

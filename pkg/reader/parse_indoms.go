@@ -1,0 +1,94 @@
+package reader
+
+// indoms reads the indoms and their instances.
+func (p *parser) indoms() {
+	sec := p.section[SectionInDoms]
+	p.serials = map[uint32]int32{}
+	for i := range uint64(sec.Count) {
+		off := sec.Offset + i*InDomSize
+		d := InDom{Serial: p.u32(off), first: uint32(len(p.c.instances))}
+		n, at := uint64(p.u32(off+4)), p.u64(off+8)
+		if _, dup := p.serials[d.Serial]; dup {
+			p.remark(SectionInDoms, int(i), "serial", off, ErrDuplicate, "%d", d.Serial)
+			continue
+		}
+		if n > 0 && !p.inside(at, n, p.elem(SectionInstances)) {
+			p.remark(SectionInDoms, int(i), "offset", off+8, ErrBounds, "%d instances from %d in a file of %d", n, at, p.size)
+			n = 0
+		}
+		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16)
+		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24)
+		dom := domain{off: at, n: n, rising: true}
+		p.instances(&dom)
+		if p.overlap {
+			return
+		}
+		d.n = uint32(len(p.c.instances)) - d.first
+		p.serials[d.Serial] = int32(len(p.c.InDoms))
+		p.c.InDoms = append(p.c.InDoms, d)
+		p.domain = append(p.domain, dom)
+	}
+}
+
+// instances appends the instances of one indom: those with a name, no
+// internal id twice.
+func (p *parser) instances(d *domain) {
+	elem, first := p.elem(SectionInstances), len(p.c.instances)
+	var seen map[int32]struct{} // ids, once they are known not to rise
+	for i := range d.n {
+		off := d.off + i*elem
+		t := p.external(off)
+		if p.overlap {
+			return
+		}
+		if t == 0 {
+			p.remark(SectionInstances, int(i), "name", off+16, ErrNoName, "indom at %d", d.off)
+			continue
+		}
+		in := Instance{Internal: int32(p.u32(off + 12)), External: t}
+		if in.Internal == -1 { // means "none" everywhere in PCP
+			p.remark(SectionInstances, int(i), "internal", off+12, ErrRange, "%d", in.Internal)
+			continue
+		}
+		kept := p.c.instances[first:]
+		if k := len(kept); k > 0 && kept[k-1].Internal >= in.Internal && d.rising {
+			d.rising = false
+			seen = make(map[int32]struct{}, k)
+			for _, o := range kept {
+				seen[o.Internal] = struct{}{}
+			}
+		}
+		if !d.rising {
+			if _, dup := seen[in.Internal]; dup {
+				p.remark(SectionInstances, int(i), "internal", off+12, ErrDuplicate, "%d", in.Internal)
+				continue
+			}
+			seen[in.Internal] = struct{}{}
+		}
+		p.c.instances = append(p.c.instances, in)
+	}
+}
+
+// external copies the name of the instance at off, zero where it has none.
+func (p *parser) external(off uint64) Text {
+	var t Text
+	if p.c.Header.Version == 1 {
+		if p.data[off+16] != 0 {
+			t = p.name(off+16, NameSize)
+		}
+	} else if o := p.u64(off + 16); o != 0 {
+		t, _ = p.text(o)
+	}
+	if len(p.c.Text(t)) == 0 {
+		return 0
+	}
+	return t
+}
+
+// named tells the same without copying.
+func (p *parser) named(off uint64) bool {
+	if p.c.Header.Version == 1 {
+		return p.data[off+16] != 0
+	}
+	return len(p.c.Text(p.texts[p.u64(off+16)])) > 0
+}

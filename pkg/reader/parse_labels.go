@@ -1,0 +1,31 @@
+package reader
+
+import (
+	"cmp"
+	"slices"
+)
+
+// labels reads the labels, whatever they belong to.
+func (p *parser) labels() {
+	if p.overlap {
+		return
+	}
+	sec := p.section[SectionLabels]
+	p.c.Labels = make([]Label, sec.Count)
+	for i := range uint64(sec.Count) {
+		off := sec.Offset + i*LabelSize
+		p.c.Labels[i] = Label{
+			Flags:    LabelFlags(p.u32(off)),
+			Identity: p.u32(off + 4),
+			Internal: int32(p.u32(off + 8)),
+			Payload:  p.name(off+12, payloadSize),
+		}
+		if p.c.Labels[i].Flags&LabelInstances != 0 {
+			p.c.instLabels = append(p.c.instLabels, uint32(i))
+		}
+	}
+	slices.SortStableFunc(p.c.instLabels, func(a, b uint32) int {
+		x, y := &p.c.Labels[a], &p.c.Labels[b]
+		return cmp.Or(cmp.Compare(x.Identity, y.Identity), cmp.Compare(x.Internal, y.Internal))
+	})
+}
