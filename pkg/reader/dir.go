@@ -97,6 +97,7 @@ type Dir struct {
 	retired  []mapping
 	suspects atomic.Int32
 	touches  atomic.Uint64
+	faults   atomic.Uint64
 
 	use sync.RWMutex
 }
@@ -192,6 +193,10 @@ func (d *Dir) Reap() {
 // other means than stores through a mapping. An answer during which it did not
 // change, and at whose end Quiet says so, mixes no two layouts of a file.
 func (d *Dir) Touches() uint64 { return d.touches.Load() }
+
+// Faults counts the reads of loaded files' memory, values or headers, that
+// faulted because the file had become shorter.
+func (d *Dir) Faults() uint64 { return d.faults.Load() }
 
 // Quiet tells whether no file event has come since the last Look. One system
 // call.

@@ -14,10 +14,10 @@ type File struct {
 	// those from before, and there are no values.
 	Held bool
 
-	id       fileID
-	m        mapping
-	suspects *atomic.Int32 // of the Dir: files to look at again
-	marked   atomic.Bool
+	id     fileID
+	m      mapping
+	dir    *Dir
+	marked atomic.Bool
 }
 
 // fileID tells one file from another, and a changed one from an unchanged one.
@@ -30,8 +30,8 @@ type fileID struct {
 
 // suspect asks the next Look to look at the file again.
 func (f *File) suspect() {
-	if f.suspects != nil && !f.marked.Swap(true) {
-		f.suspects.Add(1)
+	if f.dir != nil && !f.marked.Swap(true) {
+		f.dir.suspects.Add(1)
 	}
 }
 

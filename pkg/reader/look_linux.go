@@ -196,6 +196,9 @@ func (d *Dir) compareHeads(i int) (next int) {
 	defer func() {
 		next = i
 		if fault {
+			if d.heads[i].e.file != nil {
+				d.faults.Add(1)
+			}
 			d.moved = append(d.moved, i)
 			next++
 		}

@@ -121,7 +121,7 @@ func (d *Dir) finish(e *entry, fd int, id fileID, c *Catalog) {
 	}
 	d.unload(e)
 	e.id = id
-	e.file = &File{Name: e.name, Catalog: c, id: id, m: m, suspects: &d.suspects}
+	e.file = &File{Name: e.name, Catalog: c, id: id, m: m, dir: d}
 	d.changed = true
 	tag := native.Uint64(append([]byte(Tag), native.AppendUint32(nil, c.Header.Version)...))
 	d.addHead(e, m, tag, c.Header.Generation1, c.Header.Generation2)

@@ -59,6 +59,9 @@ func (f *File) Load(wants []Want, v *Values) bool {
 func (f *File) load(wants []Want, v *Values) (ok bool) {
 	var fault bool
 	defer func() {
+		if fault && f.dir != nil {
+			f.dir.faults.Add(1)
+		}
 		if fault || !ok {
 			f.suspect()
 			ok = false
