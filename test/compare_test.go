@@ -1,0 +1,142 @@
+package test
+
+import (
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// difference is one way in which this agent's answers differ from those of PCP's own on purpose.
+type difference struct {
+	reason  string
+	command *regexp.Regexp // which commands' answers it is about
+	lines   *regexp.Regexp // which lines of either answer it is about; nil: all
+}
+
+var differences = []difference{
+	{
+		reason:  "help texts of control metrics are each agent's own words",
+		command: regexp.MustCompile(`^text (mmv\.control\.|70\.0\.)`),
+	},
+	{
+		reason:  "control metrics that PCP's agent does not have",
+		command: regexp.MustCompile(`^(traverse|children) mmv(\.control)?$`),
+		lines:   regexp.MustCompile(`\.control\.(pending|rejected|reloads|faults|file\..*)$|leaf (pending|rejected|reloads|faults|file)$`),
+	},
+	{
+		reason:  "PCP 6 knows no help texts of indoms, and PCP 7 does not find them",
+		command: regexp.MustCompile(`^text indom `),
+	},
+}
+
+// explained tells whether a difference is listed, by the listed ones' reason.
+func explained(command, pcp, ours string) string {
+	for _, d := range differences {
+		if !d.command.MatchString(command) {
+			continue
+		}
+		if d.lines == nil || without(d.lines, pcp) == without(d.lines, ours) {
+			return d.reason
+		}
+	}
+	return ""
+}
+
+func without(lines *regexp.Regexp, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !lines.MatchString(strings.TrimRight(line, "\n")) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// compare runs one session with PCP's agent and with this one, each on the same files, and fails on every difference
+// that is not listed. plan makes the session, asking PCP's agent what there is.
+func compare(t *testing.T, files map[string][]byte, plan func(d *dbpmda) []string) {
+	t.Helper()
+	need(t, pcpConf, dbpmdaBin)
+	pcpAgent := filepath.Join(conf(t, "PCP_PMDASADM_DIR"), "mmv", "pmdammv")
+	need(t, pcpAgent)
+	me := must[*user.User](t)(user.Current())
+	start := func(agent string) *dbpmda {
+		mmv, env := agentDir(t)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			write(t, filepath.Join(mmv, name), files[name])
+		}
+		// Without -U, PCP's agent becomes PCP's user, which only root can.
+		d := startDbpmda(t, env, agent, "-U", me.Username)
+		d.ask(t, "getdesc on")
+		d.ask(t, "getiname on")
+		return d
+	}
+	planner := start(pcpAgent)
+	planner.ask(t, "fetch mmv.control.files")
+	commands := plan(planner)
+	if len(commands) < 30 {
+		t.Fatalf("the session is too short to tell anything: %q", commands)
+	}
+	pcp, ours := start(pcpAgent), start(must[string](t)(agentPath()))
+	lines, reasons := 0, map[string]int{}
+	for _, c := range commands {
+		want, got := pcp.ask(t, c), ours.ask(t, c)
+		lines += 1 + strings.Count(want, "\n")
+		if want == got {
+			continue
+		}
+		if reason := explained(c, want, got); reason != "" {
+			reasons[reason]++
+			continue
+		}
+		t.Errorf("%s (-PCP's agent +this one)\n%s", c, diff(want, got))
+	}
+	t.Logf("%d commands, %d lines; listed differences: %v", len(commands), lines, reasons)
+}
+
+// TestCompareAll: one long session on the files of real writers and generated ones, all at once.
+func TestCompareAll(t *testing.T) {
+	t.Parallel()
+	files := goodImages()
+	maps.Copy(files, writtenFiles(t))
+	compare(t, files, func(d *dbpmda) []string {
+		// What PCP's agent loads at its first request that is not about labels.
+		ask := append([]string{"fetch mmv.control.files"}, questions(d, t, "mmv")...)
+		for _, name := range []string{"mmv.full1.t2.each", "mmv.c3.disk.reads", "mmv.extreme_numbers.each", "mmv.gaps.some"} {
+			ask = append(ask, profiles(d, t, name)...)
+		}
+		return append(ask, errands()...)
+	})
+}
+
+// TestCompareEach: a session on each file alone.
+func TestCompareEach(t *testing.T) {
+	t.Parallel()
+	for name, image := range goodImages() {
+		t.Run(name, func(t *testing.T) {
+			compare(t, map[string][]byte{name: image}, func(d *dbpmda) []string {
+				return append([]string{"fetch mmv.control.files"}, questions(d, t, "mmv")...)
+			})
+		})
+	}
+}
+
+// writtenFiles are what libpcp_mmv writes in each version.
+func writtenFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	need(t, mmvHeader)
+	writerBin := must[string](t)(writerPath())
+	mmv, env := agentDir(t)
+	out := map[string][]byte{}
+	for _, version := range []string{"1", "2", "3"} {
+		name := "c" + version
+		startWriter(t, env, writerBin, version, name, "10"+version, "0").end(t)
+		out[name] = must[[]byte](t)(os.ReadFile(filepath.Join(mmv, name)))
+	}
+	return out
+}
