@@ -217,16 +217,19 @@ func (s *LabelSet) decode(c *cursor, arena []Label) ([]Label, int) {
 	first := len(arena)
 	for range nlabels {
 		at := c.off
-		b := c.bytes("label", labelSize)
+		b := c.bytes("label", labelSize) // there are that many
 		l := Label{
 			NameOff: binary.BigEndian.Uint16(b), NameLen: b[2], Flags: b[3],
 			ValueOff: binary.BigEndian.Uint16(b[4:]), ValueLen: binary.BigEndian.Uint16(b[6:]),
 		}
 		if !l.inside(int(n)) {
 			c.fail("label", at, ErrRange)
+			return arena, 0
 		}
 		arena = append(arena, l)
 	}
-	s.Labels = arena[first:len(arena):len(arena)]
+	if nlabels > 0 {
+		s.Labels = arena[first:len(arena):len(arena)]
+	}
 	return arena, int(end)
 }

@@ -51,6 +51,18 @@ func (t PDUType) String() string {
 	return fmt.Sprintf("TYPE-%#x", uint32(t))
 }
 
+// HasReply says whether pmcd waits for an answer when it has sent an agent a PDU
+// of this type. An answer to any other would be taken for that to the next request.
+func (t PDUType) HasReply() bool {
+	switch t {
+	case PDUResult, PDUFetch, PDUDescReq, PDUInstanceReq, PDUTextReq,
+		PDUPMNSIDs, PDUPMNSNames, PDUPMNSChild, PDUPMNSTraverse, PDULabelReq:
+		return true
+	default:
+		return false
+	}
+}
+
 const (
 	// HeaderSize is the size of a PDU's header in bytes.
 	HeaderSize = 12

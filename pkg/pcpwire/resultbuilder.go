@@ -59,6 +59,9 @@ func (b *ResultBuilder) Begin(flags uint32, npmid, nvalues int) {
 // SetFlags sets the word that tells pmcd of changes: 0, LabelsChanged,
 // NamesChanged or both. It may be called at any time between Begin and Finish.
 func (b *ResultBuilder) SetFlags(flags uint32) {
+	if len(b.buf) < resultHeader {
+		return // no Begin
+	}
 	binary.BigEndian.PutUint32(b.buf[HeaderSize:], flags)
 }
 
@@ -73,8 +76,7 @@ func (b *ResultBuilder) Mark() ResultMark {
 	return ResultMark{b.sets, b.set, b.block - b.blocks}
 }
 
-// Rewind takes back all sets since the mark, which must be of this reply. An
-// error since then is forgotten too, unless it was in Begin.
+// Rewind takes back all sets since the mark, which must be of this reply.
 func (b *ResultBuilder) Rewind(m ResultMark) {
 	b.sets, b.set, b.block = m.sets, m.set, b.blocks+m.blocks
 	b.strings = 0
@@ -192,8 +194,6 @@ func (b *ResultBuilder) AddString(inst int32, s []byte) {
 	binary.BigEndian.PutUint32(p, uint32(inst))
 	binary.BigEndian.PutUint32(p[4:], b.pointer())
 	q := b.buf[b.block : b.block+size]
-	// The last word first: NUL and padding, as far as the string leaves it.
-	copy(q[size-4:], "\x00~~~")
 	binary.BigEndian.PutUint32(q, blockWord(TypeString, n))
 	end := blockHeader + copy(q[blockHeader:], s)
 	q[end] = 0
@@ -204,13 +204,14 @@ func (b *ResultBuilder) AddString(inst int32, s []byte) {
 	b.block += size
 }
 
-// Finish returns the whole PDU, valid until the next Begin. ErrCount if there
-// are not as many sets as Begin was told, or strings missing in the last one.
+// Finish returns the whole PDU, valid until the next Begin. It may be called
+// once. ErrCount if there are not as many sets as Begin was told, or strings
+// missing in the last one.
 func (b *ResultBuilder) Finish() ([]byte, error) {
 	if b.err == nil && b.strings > 0 {
 		b.fail(fmt.Errorf("%d strings missing: %w", b.strings, ErrCount))
 	}
-	if b.err == nil && b.sets != b.npmid {
+	if b.err == nil && (b.sets != b.npmid || b.set < resultHeader) {
 		b.fail(fmt.Errorf("%d value sets of %d: %w", b.sets, b.npmid, ErrCount))
 	}
 	if b.err != nil {
