@@ -95,12 +95,13 @@ func (d *dbpmda) ask(t testing.TB, command string) string {
 	return usec.ReplaceAllString(text, "value USEC")
 }
 
-// listing are the lines of an answer to children or traverse, or such, without the heading.
-func listing(text string) []string {
+// traverse lists the metrics below a node: none when the agent knows no such node.
+func (d *dbpmda) traverse(t testing.TB, node string) []string {
+	t.Helper()
 	var out []string
-	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		if i > 0 {
-			out = append(out, strings.TrimSpace(line))
+	for line := range strings.Lines(d.ask(t, "traverse "+node)) {
+		if name, ok := strings.CutPrefix(line, "   "); ok {
+			out = append(out, strings.TrimSpace(name))
 		}
 	}
 	return out

@@ -176,7 +176,7 @@ type badImage struct {
 // badImages are files that are not what they should be.
 func badImages() []badImage {
 	var out []badImage
-	add := func(name string, exports bool, image []byte) { out = append(out, badImage{name, image, exports}) }
+	add := func(name string, image []byte) { out = append(out, badImage{name: name, image: image}) }
 	patched := func(version int32, patch func(b []byte, l mmvimage.Layout)) []byte {
 		img := fullImage(version)
 		b := img.Build()
@@ -187,38 +187,38 @@ func badImages() []badImage {
 		return patched(version, func(b []byte, _ mmvimage.Layout) { mmvimage.PutU32(b, off, v) })
 	}
 
-	add("empty", false, nil)
-	add("text", false, []byte("not an MMV file\n"))
-	add("zeros", false, make([]byte, 4096))
+	add("empty", nil)
+	add("text", []byte("not an MMV file\n"))
+	add("zeros", make([]byte, 4096))
 	for version := int32(1); version <= 3; version++ {
 		whole := fullImage(version).Build()
 		for _, n := range []int{1, 4, 39, 40, 71, 100, 500} {
-			add(fmt.Sprintf("v%d, %d bytes of it", version, n), false, whole[:n])
+			add(fmt.Sprintf("v%d, %d bytes of it", version, n), whole[:n])
 		}
 	}
-	add("tag", false, u32(1, mmvimage.HdrMagic, 0))
+	add("tag", u32(1, mmvimage.HdrMagic, 0))
 	for _, v := range []uint32{0, 4, 0xffffffff} {
-		add("version", false, u32(1, mmvimage.HdrVersion, v))
+		add("version", u32(1, mmvimage.HdrVersion, v))
 	}
-	add("other byte order", false, fullImage(1).ByteOrder(otherOrder()).Build())
-	add("never complete", false, fullImage(1).Generations(3, 0).Build())
-	add("generations differ", false, fullImage(1).Generations(3, 4).Build())
-	add("generations 0", false, fullImage(1).Generations(0, 0).Build())
+	add("other byte order", fullImage(1).ByteOrder(otherOrder()).Build())
+	add("never complete", fullImage(1).Generations(3, 0).Build())
+	add("generations differ", fullImage(1).Generations(3, 4).Build())
+	add("generations 0", fullImage(1).Generations(0, 0).Build())
 	for _, n := range []uint32{0, 1, 0x7fffffff, 0x80000000, 0xffffffff} {
-		add(fmt.Sprintf("%d sections", n), false, u32(1, mmvimage.HdrTOCs, n))
+		add(fmt.Sprintf("%d sections", n), u32(1, mmvimage.HdrTOCs, n))
 	}
-	add("cluster 4096", false, fullImage(1).Cluster(4096).Build())
-	add("cluster -1", false, fullImage(1).Cluster(-1).Build())
-	add("pid -1", false, fullImage(1).Flags(mmvimage.Process).PID(-1).Build())
+	add("cluster 4096", fullImage(1).Cluster(4096).Build())
+	add("cluster -1", fullImage(1).Cluster(-1).Build())
+	add("pid -1", fullImage(1).Flags(mmvimage.Process).PID(-1).Build())
 
 	for version := int32(1); version <= 3; version++ {
 		for _, sec := range []uint32{mmvimage.SecInDoms, mmvimage.SecInstances, mmvimage.SecMetrics, mmvimage.SecValues} {
 			for _, n := range []uint32{100000, 0x7fffffff, 0x80000000, 0xffffffff} {
-				add(fmt.Sprintf("v%d, section %d of %d entries", version, sec, n), false,
+				add(fmt.Sprintf("v%d, section %d of %d entries", version, sec, n),
 					patched(version, func(b []byte, l mmvimage.Layout) { mmvimage.PutU32(b, l.Section(sec)+mmvimage.TOCCount, n) }))
 			}
 			for _, off := range []uint64{1 << 20, 1 << 63, 1<<64 - 1, 1<<64 - 64} {
-				add(fmt.Sprintf("v%d, section %d at %#x", version, sec, off), false,
+				add(fmt.Sprintf("v%d, section %d at %#x", version, sec, off),
 					patched(version, func(b []byte, l mmvimage.Layout) { mmvimage.PutU64(b, l.Section(sec)+mmvimage.TOCOffset, off) }))
 			}
 		}
@@ -229,7 +229,7 @@ func badImages() []badImage {
 // flawedImages have something wrong that concerns only a part of them.
 func flawedImages(patched func(int32, func([]byte, mmvimage.Layout)) []byte) []badImage {
 	var out []badImage
-	add := func(name string, image []byte) { out = append(out, badImage{name, image, true}) }
+	add := func(name string, image []byte) { out = append(out, badImage{name: name, image: image, exports: true}) }
 	wild := []uint64{1, 39, 1 << 20, 1 << 63, 1<<64 - 1, 1<<64 - 256}
 	for _, off := range wild {
 		for name, field := range map[string]func(l mmvimage.Layout) uint64{

@@ -24,35 +24,36 @@ type pmcd struct {
 	mmv   string // where MMV files go
 	port  int
 	pid   int
-	agent int // its process id
-	done  chan error
+	agent int           // its process id
+	done  chan struct{} // closed at its end
 }
 
 // startPMCD starts one for the test. At the test's end both it and the agent must still run, the same processes.
-func startPMCD(t testing.TB, options ...string) *pmcd {
+func startPMCD(t testing.TB) *pmcd {
 	t.Helper()
 	need(t, pcpConf, pminfo)
 	agent := must[string](t)(agentPath())
-	p := &pmcd{dir: shared(t), done: make(chan error, 1)}
+	p := &pmcd{dir: shared(t), done: make(chan struct{})}
 	p.mmv = filepath.Join(p.dir, "tmp", "mmv")
 	p.port = freePort(t)
 
-	args := append([]string{p.dir, strconv.Itoa(p.port), agent, "-d", "70", "-l", p.log()}, options...)
-	cmd := command(limit(t), must[string](t)(filepath.Abs("pmcd.sh")), args...)
+	log := filepath.Join(p.dir, "log", "pmcd", "mmv.log")
+	cmd := command(limit(t), "./pmcd.sh", p.dir, strconv.Itoa(p.port), agent, "-d", "70", "-l", log)
 	cmd.Env = append(cmd.Env, "GORACE=halt_on_error=1")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	p.pid = cmd.Process.Pid
-	go func() { p.done <- cmd.Wait() }()
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // how it ended, its log says
+	}()
 	t.Cleanup(func() { p.stop(t) })
 	p.wait(t)
 	p.agent = p.child(t, agent)
 	return p
 }
-
-func (p *pmcd) log() string { return filepath.Join(p.dir, "log", "pmcd", "mmv.log") }
 
 // wait waits until pmcd serves clients.
 func (p *pmcd) wait(t testing.TB) {
@@ -72,9 +73,8 @@ func (p *pmcd) wait(t testing.TB) {
 func (p *pmcd) mustRun(t testing.TB) {
 	t.Helper()
 	select {
-	case err := <-p.done:
-		p.done <- err
-		t.Fatalf("pmcd has ended: %v\n%s", err, p.logs())
+	case <-p.done:
+		t.Fatalf("pmcd has ended\n%s", p.logs())
 	default:
 	}
 }
@@ -82,8 +82,8 @@ func (p *pmcd) mustRun(t testing.TB) {
 // stop ends pmcd after a check that it and its agent are still there.
 func (p *pmcd) stop(t testing.TB) {
 	select {
-	case err := <-p.done:
-		t.Errorf("pmcd did not live to the end of the test: %v", err)
+	case <-p.done:
+		t.Error("pmcd did not live to the end of the test")
 	default:
 		if p.agent != 0 && !p.isChild(p.agent) {
 			t.Errorf("the agent, process %d, did not live to the end of the test", p.agent)
@@ -92,7 +92,7 @@ func (p *pmcd) stop(t testing.TB) {
 		select {
 		case <-p.done:
 		case <-time.After(20 * time.Second):
-			t.Errorf("pmcd does not end on SIGTERM")
+			t.Error("pmcd does not end on SIGTERM")
 		}
 	}
 	if t.Failed() {
@@ -181,20 +181,10 @@ func shared(t testing.TB) string {
 func freePort(t testing.TB) int {
 	t.Helper()
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// names is what pminfo lists below a node, without the agent's own metrics.
-func (p *pmcd) names(t testing.TB, node string) []string {
-	t.Helper()
-	var out []string
-	for line := range strings.Lines(p.pminfo(t, node)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "mmv.control.") {
-			out = append(out, line)
-		}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
 	}
-	return out
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 var labelsText = regexp.MustCompile(`labels (\{.*\})`)

@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func questions(d *dbpmda, t testing.TB, node string) []string {
 	t.Helper()
 	ask := []string{"children " + node, "traverse " + node, "pmid " + node, "pmid " + node + ".nosuch", "fetch " + node}
 	nodes, clusters, indoms := map[string]bool{node: true}, map[string]bool{}, map[string]bool{}
-	names := listing(d.ask(t, "traverse "+node))
+	names := d.traverse(t, node)
 	for _, name := range names {
 		for i, r := range name {
 			if r == '.' && i > len(node) && !nodes[name[:i]] {
@@ -58,12 +59,7 @@ func questions(d *dbpmda, t testing.TB, node string) []string {
 }
 
 func sorted(set map[string]bool) []string {
-	var out []string
-	for k := range set {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(set))
 }
 
 // profiles are the commands that ask for a metric's values with every kind of profile of its indom. They leave none.

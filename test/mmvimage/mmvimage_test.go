@@ -144,7 +144,9 @@ func TestDump(t *testing.T) {
 		if err := mmvimage.Write(filepath.Join(dir, "image"), m.Build()); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(mmvdump, filepath.Join(dir, "image")).CombinedOutput()
+		cmd := exec.CommandContext(t.Context(), mmvdump, "image")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("mmvdump: %v\n%s", err, out)
 		}
