@@ -3,7 +3,6 @@ package test
 import (
 	"maps"
 	"os"
-	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -62,27 +61,23 @@ func without(lines *regexp.Regexp, text string) string {
 func compare(t *testing.T, files map[string][]byte, plan func(d *dbpmda) []string) {
 	t.Helper()
 	need(t, pcpConf, dbpmdaBin)
-	pcpAgent := filepath.Join(conf(t, "PCP_PMDASADM_DIR"), "mmv", "pmdammv")
-	need(t, pcpAgent)
-	me := must[*user.User](t)(user.Current())
 	start := func(agent string) *dbpmda {
 		mmv, env := agentDir(t)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			write(t, filepath.Join(mmv, name), files[name])
 		}
-		// Without -U, PCP's agent becomes PCP's user, which only root can.
-		d := startDbpmda(t, env, agent, "-U", me.Username)
+		d := startDbpmda(t, env, agent, "-U", me(t))
 		d.ask(t, "getdesc on")
 		d.ask(t, "getiname on")
 		return d
 	}
-	planner := start(pcpAgent)
+	planner := start(pcpAgent(t))
 	planner.ask(t, "fetch mmv.control.files")
 	commands := plan(planner)
 	if len(commands) < 30 {
 		t.Fatalf("the session is too short to tell anything: %q", commands)
 	}
-	pcp, ours := start(pcpAgent), start(must[string](t)(agentPath()))
+	pcp, ours := start(pcpAgent(t)), start(must[string](t)(agentPath()))
 	lines, reasons := 0, map[string]int{}
 	for _, c := range commands {
 		want, got := pcp.ask(t, c), ours.ask(t, c)

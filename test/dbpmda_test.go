@@ -1,20 +1,25 @@
 package test
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 const prompt = "dbpmda> "
 
 // dbpmda is PCP's tool that plays pmcd to one agent, here over a pipe, without a pmcd.
 type dbpmda struct {
-	in  io.WriteCloser
-	out *lines
+	in   io.WriteCloser
+	out  *lines
+	log  string // the agent's, and so in its command line
+	wait func() error
 }
 
 // agentDir makes a directory with an mmv directory in it, and an environment in which agents use it.
@@ -56,7 +61,7 @@ func startDbpmda(t testing.TB, env []string, agent string, options ...string) *d
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = w, w
-	d := &dbpmda{in: must[io.WriteCloser](t)(cmd.StdinPipe()), out: newLines(r)}
+	d := &dbpmda{in: must[io.WriteCloser](t)(cmd.StdinPipe()), out: newLines(r), wait: sync.OnceValue(cmd.Wait)}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +70,12 @@ func startDbpmda(t testing.TB, env []string, agent string, options ...string) *d
 	}
 	t.Cleanup(func() {
 		_ = d.in.Close()
-		_ = cmd.Wait()
+		_ = d.wait()
 		_ = r.Close()
 	})
 	d.out.until(t, prompt)
-	log := filepath.Join(dir, "agent.log")
-	d.ask(t, strings.Join(append([]string{"open pipe", agent, "-d 70 -l", log}, options...), " "))
+	d.log = filepath.Join(dir, "agent.log")
+	d.ask(t, strings.Join(append([]string{"open pipe", agent, "-d 70 -l", d.log}, options...), " "))
 	return d
 }
 
@@ -93,6 +98,33 @@ func (d *dbpmda) ask(t testing.TB, command string) string {
 	text = ownLog.ReplaceAllString(text, "")
 	text = address.ReplaceAllString(text, "dump from ADDRESS timestamp: TIME numpmid")
 	return usec.ReplaceAllString(text, "value USEC")
+}
+
+// end ends the session, and so the agent, and waits for both.
+func (d *dbpmda) end(t testing.TB) {
+	t.Helper()
+	if err := d.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.wait(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); d.agentRuns(t); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the agent does not end with its connection")
+		}
+	}
+}
+
+func (d *dbpmda) agentRuns(t testing.TB) bool {
+	t.Helper()
+	for _, file := range must[[]string](t)(filepath.Glob("/proc/[0-9]*/cmdline")) {
+		line, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(line, []byte(d.log)) {
+			return true
+		}
+	}
+	return false
 }
 
 // traverse lists the metrics below a node: none when the agent knows no such node.

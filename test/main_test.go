@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +53,7 @@ var agentPath = sync.OnceValues(func() (string, error) {
 		return *agentFlag, nil
 	}
 	path := filepath.Join(built, "pmdammv")
-	return path, build("..", "go", append(append([]string{"build", "-o", path}, buildMode...), "./cmd/pmdammv")...)
+	return path, build("..", "env", append(slices.Clone(agentBuild), "-o", path, "./cmd/pmdammv")...)
 })
 
 // bakeryPath builds the demo's program that uses Speed.
@@ -121,6 +123,20 @@ func conf(t testing.TB, name string) string {
 	}
 	t.Fatalf("no %s in %s", name, pcpConf)
 	return ""
+}
+
+// pcpAgent is PCP's own agent.
+func pcpAgent(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(conf(t, "PCP_PMDASADM_DIR"), "mmv", "pmdammv")
+	need(t, path)
+	return path
+}
+
+// me is the user's name, for -U. Without that option PCP's agent becomes PCP's user, which only root can.
+func me(t testing.TB) string {
+	t.Helper()
+	return must[*user.User](t)(user.Current()).Username
 }
 
 // limit is how long any program of a test may run: one that hangs fails the test.

@@ -2,5 +2,5 @@
 
 package test
 
-// buildMode builds the agent as it is released.
-var buildMode = []string{"-trimpath"}
+// agentBuild is for env(1): the agent as it is released.
+var agentBuild = []string{"CGO_ENABLED=0", "go", "build", "-trimpath"}

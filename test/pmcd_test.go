@@ -31,14 +31,20 @@ type pmcd struct {
 // startPMCD starts one for the test. At the test's end both it and the agent must still run, the same processes.
 func startPMCD(t testing.TB) *pmcd {
 	t.Helper()
+	return startPMCDWith(t, must[string](t)(agentPath()))
+}
+
+// startPMCDWith is startPMCD with an agent of the caller's choice.
+func startPMCDWith(t testing.TB, agent string, options ...string) *pmcd {
+	t.Helper()
 	need(t, pcpConf, pminfo)
-	agent := must[string](t)(agentPath())
 	p := &pmcd{dir: shared(t), done: make(chan struct{})}
 	p.mmv = filepath.Join(p.dir, "tmp", "mmv")
 	p.port = freePort(t)
 
 	log := filepath.Join(p.dir, "log", "pmcd", "mmv.log")
-	cmd := command(limit(t), "./pmcd.sh", p.dir, strconv.Itoa(p.port), agent, "-d", "70", "-l", log)
+	args := append([]string{p.dir, strconv.Itoa(p.port), agent, "-d", "70", "-l", log}, options...)
+	cmd := command(limit(t), "./pmcd.sh", args...)
 	cmd.Env = append(cmd.Env, "GORACE=halt_on_error=1")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -51,7 +57,9 @@ func startPMCD(t testing.TB) *pmcd {
 	}()
 	t.Cleanup(func() { p.stop(t) })
 	p.wait(t)
-	p.agent = p.child(t, agent)
+	if p.agent = p.child(t, agent); p.agent == 0 {
+		t.Fatalf("pmcd runs no %s\n%s", agent, p.logs())
+	}
 	return p
 }
 
@@ -111,7 +119,7 @@ func (p *pmcd) logs() string {
 	return b.String()
 }
 
-// child is the process of pmcd's that runs that program.
+// child is the process of pmcd's that runs that program, 0 when there is none.
 func (p *pmcd) child(t testing.TB, program string) int {
 	t.Helper()
 	procs := must[[]string](t)(filepath.Glob("/proc/[0-9]*"))
@@ -126,7 +134,6 @@ func (p *pmcd) child(t testing.TB, program string) int {
 			}
 		}
 	}
-	t.Fatalf("pmcd runs no %s\n%s", program, p.logs())
 	return 0
 }
 
