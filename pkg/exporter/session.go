@@ -1,0 +1,252 @@
+package exporter
+
+import (
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
+	"pmdammv/pkg/reader"
+)
+
+// session answers the requests of one connection.
+type session struct {
+	e       *Exporter
+	t       *Table // between Begin and End
+	touches uint64 // of the directory, at Begin
+
+	wants []reader.Want
+	vals  reader.Values
+	refs  []reader.ValueRef // those in the profile
+	table catalogTable
+	inst1 [1]int32
+	bits1 [1]uint64
+}
+
+// Open is for pmda.
+func (e *Exporter) Open() pmda.Session {
+	e.Refresh()
+	return &session{e: e}
+}
+
+func (s *session) Close() {}
+
+func (s *session) Begin() pmda.Changes {
+	s.e.Refresh()
+	s.acquire()
+	return pmda.Changes{Names: s.t.namesToken, Labels: s.t.labelsToken}
+}
+
+func (s *session) acquire() {
+	s.e.dir.Acquire()
+	s.t = s.e.table.Load() // after Acquire: what an older one has may be unmapped
+	s.touches = s.e.dir.Touches()
+}
+
+func (s *session) End() {
+	s.t = nil
+	s.e.dir.Release()
+}
+
+func (s *session) PMID(name []byte) (pcpwire.PMID, error) { return s.t.names.pmid(name) }
+
+func (s *session) Children(b *pcpwire.NamesBuilder, name []byte, status bool) error {
+	return s.t.names.children(b, name, status)
+}
+
+func (s *session) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
+	return s.t.names.traverse(b, name)
+}
+
+func (s *session) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {
+	prefix := append([]byte(s.e.opts.Prefix), '.')
+	if pmid.Domain() == s.t.domain && pmid.Cluster() == 0 {
+		m := s.t.controlMetric(pmid.Item())
+		if m == nil {
+			return pcpwire.ErrPMID
+		}
+		b.Add(prefix, []byte("control."+m.name))
+		return nil
+	}
+	c, it := s.t.find(pmid)
+	if c == nil {
+		return pcpwire.ErrPMID
+	}
+	p := c.part(it)
+	b.Add(prefix, c.files[p.file].name(nil, p.metric))
+	return nil
+}
+
+func (s *session) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
+	if pmid.Domain() == s.t.domain && pmid.Cluster() == 0 {
+		if m := s.t.controlMetric(pmid.Item()); m != nil {
+			return s.t.controlDesc(m), nil
+		}
+		return pcpwire.Desc{}, pcpwire.ErrPMID
+	}
+	c, it := s.t.find(pmid)
+	if c == nil {
+		return pcpwire.Desc{}, pcpwire.ErrPMID
+	}
+	return c.desc(it, pmid), nil
+}
+
+func (s *session) Instances(id pcpwire.InDom) (pmda.Instances, error) {
+	if id == pcpwire.NewInDom(s.t.domain, fileIndom) && s.e.opts.FileMetrics != FileMetricsOff {
+		return s.t.files, nil
+	}
+	c, d := s.t.indom(id)
+	switch {
+	case d == nil:
+		return nil, pcpwire.ErrInDom
+	case d.more != nil:
+		return mergedTable{c, d.more}, nil
+	}
+	cat := c.files[d.file].cat
+	s.table = catalogTable{cat, nil}
+	if d.index >= 0 {
+		s.table.insts = cat.Instances(&cat.InDoms[d.index])
+	}
+	return &s.table, nil
+}
+
+func (s *session) Text(ident uint32, kind pcpwire.TextKind) ([]byte, error) {
+	if kind&pcpwire.TextInDom != 0 {
+		return s.indomText(pcpwire.InDom(ident), kind)
+	}
+	pmid := pcpwire.PMID(ident)
+	if pmid.Domain() == s.t.domain && pmid.Cluster() == 0 {
+		m := s.t.controlMetric(pmid.Item())
+		switch {
+		case m == nil:
+			return nil, pcpwire.ErrPMID
+		case kind&pcpwire.TextOneLine != 0:
+			return []byte(m.line), nil
+		default:
+			return []byte(m.help), nil
+		}
+	}
+	c, it := s.t.find(pmid)
+	if c == nil {
+		return nil, pcpwire.ErrPMID
+	}
+	p := c.part(it)
+	cat := c.files[p.file].cat
+	m := &cat.Metrics[p.metric]
+	return text(cat, m.Short, m.Help, kind)
+}
+
+// text returns the one or the other help text.
+func text(cat *reader.Catalog, short, help reader.Text, kind pcpwire.TextKind) ([]byte, error) {
+	if kind&pcpwire.TextOneLine != 0 {
+		help = short
+	}
+	if help == 0 {
+		return nil, pcpwire.ErrText
+	}
+	return cat.Text(help), nil
+}
+
+func (s *session) indomText(id pcpwire.InDom, kind pcpwire.TextKind) ([]byte, error) {
+	if id == pcpwire.NewInDom(s.t.domain, fileIndom) && s.e.opts.FileMetrics != FileMetricsOff {
+		if kind&pcpwire.TextOneLine != 0 {
+			return []byte("files in the directory"), nil
+		}
+		return []byte("The files in " + visible(s.e.opts.Dir) + " by name."), nil
+	}
+	c, d := s.t.indom(id)
+	if d == nil {
+		return nil, pcpwire.ErrInDom
+	}
+	err := error(pcpwire.ErrText)
+	for _, p := range d.parts() {
+		cat := c.files[p.file].cat
+		in := &cat.InDoms[p.metric]
+		var b []byte
+		if b, err = text(cat, in.Short, in.Help, kind); err == nil {
+			return b, nil
+		}
+	}
+	return nil, err
+}
+
+// parts are the files that have the indom, with its index in each.
+func (d *indom) parts() []part {
+	switch {
+	case d.more != nil:
+		return d.more.parts
+	case d.index >= 0:
+		return []part{{d.file, uint32(d.index)}}
+	default:
+		return nil
+	}
+}
+
+func (s *session) Labels(dst []pmda.LabelRecord, level pcpwire.LabelLevel, ident uint32, inst int32) []pmda.LabelRecord {
+	switch level {
+	case pcpwire.LabelCluster, pcpwire.LabelItem:
+		pmid := pcpwire.PMID(ident)
+		c := s.t.clusters[pmid.Cluster()]
+		if c == nil || pmid.Domain() != s.t.domain {
+			return dst
+		}
+		for _, f := range c.files {
+			for i := range f.cat.Labels {
+				l := &f.cat.Labels[i]
+				if l.Flags&reader.LabelFlags(level) == 0 {
+					continue
+				}
+				mine := l.Identity == pmid.Item()
+				if level == pcpwire.LabelCluster {
+					mine = l.Identity == uint32(f.cat.Header.Cluster) || l.Identity == c.number
+				}
+				if mine {
+					dst = appendLabel(dst, f.cat, l)
+				}
+			}
+		}
+	case pcpwire.LabelInDom, pcpwire.LabelInstances:
+		c, d := s.t.indom(pcpwire.InDom(ident))
+		if d == nil {
+			return dst
+		}
+		for _, p := range d.parts() {
+			cat := c.files[p.file].cat
+			if level == pcpwire.LabelInstances {
+				cat.InstanceLabels(d.serial, inst, func(l *reader.Label) { dst = appendLabel(dst, cat, l) })
+				continue
+			}
+			for i := range cat.Labels {
+				if l := &cat.Labels[i]; l.Flags&reader.LabelInDom != 0 && l.Identity == d.serial {
+					dst = appendLabel(dst, cat, l)
+				}
+			}
+		}
+	default: // pmda has those of the domain
+	}
+	return dst
+}
+
+func appendLabel(dst []pmda.LabelRecord, cat *reader.Catalog, l *reader.Label) []pmda.LabelRecord {
+	return append(dst, pmda.LabelRecord{JSON: cat.Text(l.Payload), Optional: l.Flags&reader.LabelOptional != 0})
+}
+
+func (s *session) Store(set *pcpwire.ValueSet) error {
+	if set.PMID.Domain() != s.t.domain || set.PMID.Cluster() != 0 {
+		return pcpwire.ErrPermission
+	}
+	return s.storeControl(set)
+}
+
+// setDebug changes what is logged.
+func (e *Exporter) setDebug(text string, number int32) error {
+	if e.opts.Debug == nil {
+		return pcpwire.ErrPermission
+	}
+	options := text
+	if options == "" && number != 0 {
+		options = "all"
+	}
+	if err := e.opts.Debug(options); err != nil {
+		return pcpwire.ErrConv
+	}
+	e.debug.Store(&debugState{text, number})
+	return nil
+}

@@ -1,0 +1,214 @@
+package exporter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strings"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
+	"pmdammv/pkg/reader"
+)
+
+// Why a file or a metric is not exported, besides the reasons of packages
+// reader and pmda.
+var (
+	errFileName  = errors.New("file name cannot be part of a metric name")
+	errItem      = errors.New("item does not fit a PMID")
+	errItemTwice = errors.New("item occurs twice")
+	errType      = errors.New("unknown type")
+	errReserved  = errors.New("name is the agent's own")
+)
+
+const maxItem = 1023
+
+// problem says why a metric of a file is not exported.
+type problem struct {
+	metric int
+	err    error
+}
+
+// maxProblems bounds how many problems of a file are kept; all are counted.
+const maxProblems = 16
+
+// source is what follows from one Catalog alone: which of its metrics can be
+// exported, and their names. It is immutable.
+type source struct {
+	cat      *reader.Catalog
+	prefix   []byte     // of its names below the root: "file." or nothing
+	plain    bool       // its names are all those below one component of its own
+	items    []uint32   // by item: index of the metric + 1
+	metrics  []uint32   // indexes, in the order of the file
+	tree     *pmda.Tree // names below prefix; the PMIDs are the items
+	tops     []string   // first components of all names, in the order of the file
+	problems []problem
+	rejected int    // metrics that are not exported
+	labels   uint64 // hash of its labels
+	err      error  // why the file is not exported at all
+}
+
+// newSource finds out what of a file can be exported.
+func newSource(name string, cat *reader.Catalog, sanitize bool, seed maphash.Seed) *source {
+	s := &source{cat: cat, plain: true}
+	if cat.Header.Flags&reader.FlagNoPrefix != 0 {
+		s.plain = false
+	} else {
+		if sanitize {
+			name = sanitized(name)
+		}
+		if err := fileName(name); err != nil {
+			s.err = err
+			return s
+		}
+		s.prefix = []byte(name + ".")
+		s.plain = !strings.Contains(name, ".")
+	}
+	s.choose()
+	if len(cat.Labels) > 0 {
+		var h maphash.Hash
+		h.SetSeed(seed)
+		for i := range cat.Labels {
+			l := &cat.Labels[i]
+			maphash.WriteComparable(&h, [3]uint32{uint32(l.Flags), l.Identity, uint32(l.Internal)})
+			_, _ = h.Write(cat.Text(l.Payload))
+		}
+		s.labels = h.Sum64() | 1
+	}
+	return s
+}
+
+// fileName checks that a file's name can be part of metric names.
+func fileName(name string) error {
+	first, _, _ := strings.Cut(name, ".")
+	if first == "control" {
+		return fmt.Errorf("%w: %q", errReserved, name)
+	}
+	for comp := range strings.SplitSeq(name, ".") {
+		if comp == "" || strings.ContainsFunc(comp, func(c rune) bool { return !nameRune(c) }) {
+			return fmt.Errorf("%w: %q", errFileName, name)
+		}
+	}
+	return nil
+}
+
+func nameRune(c rune) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+}
+
+func sanitized(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if c != '.' && !nameRune(rune(c)) {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+// choose decides which metrics are exported, in the order of the file: first
+// come, first served.
+func (s *source) choose() {
+	var b pmda.TreeBuilder
+	taken := make([]uint32, 0, min(len(s.cat.Metrics), maxItem+1))
+	var last string
+	for i := range s.cat.Metrics {
+		m := &s.cat.Metrics[i]
+		name := s.cat.Text(m.Name)
+		err := s.check(m, name, taken)
+		if err == nil {
+			err = b.Add(name, pcpwire.PMID(m.Item))
+		}
+		if err != nil {
+			s.reject(i, err)
+			continue
+		}
+		for len(taken) <= int(m.Item) {
+			taken = append(taken, 0)
+		}
+		taken[m.Item] = uint32(i) + 1
+		s.metrics = append(s.metrics, uint32(i))
+		if len(s.prefix) > 0 {
+			continue
+		}
+		if top := firstComponent(name); top != last {
+			s.tops, last = append(s.tops, top), top
+		}
+	}
+	if len(s.prefix) > 0 && len(s.metrics) > 0 {
+		s.tops = []string{firstComponent(s.prefix)}
+	}
+	s.items = taken
+	s.tree = b.Build()
+}
+
+func (s *source) check(m *reader.Metric, name []byte, taken []uint32) error {
+	switch {
+	case m.Name == 0:
+		return reader.ErrNoName
+	case m.Item > maxItem:
+		return fmt.Errorf("%w: %d", errItem, m.Item)
+	case int(m.Item) < len(taken) && taken[m.Item] != 0:
+		return fmt.Errorf("%w: %d", errItemTwice, m.Item)
+	case !m.Type.Known():
+		return fmt.Errorf("%w: %d", errType, m.Type)
+	case len(s.prefix) == 0 && firstComponent(name) == "control":
+		return errReserved
+	}
+	return nil
+}
+
+func firstComponent(name []byte) string {
+	first, _, _ := bytes.Cut(name, []byte{'.'})
+	return string(first)
+}
+
+func (s *source) reject(i int, err error) {
+	s.rejected++
+	if len(s.problems) < maxProblems {
+		s.problems = append(s.problems, problem{i, err})
+	}
+}
+
+// name is the full name of a metric below the root.
+func (s *source) name(dst []byte, metric uint32) []byte {
+	return append(append(dst, s.prefix...), s.cat.Text(s.cat.Metrics[metric].Name)...)
+}
+
+// same tells whether two metrics, of sources with one cluster, are one: their
+// names and descriptors are the same as exported.
+func same(a *source, i uint32, b *source, k uint32) bool {
+	x, y := &a.cat.Metrics[i], &b.cat.Metrics[k]
+	if x.Singular() != y.Singular() || !x.Singular() && x.Serial != y.Serial {
+		return false
+	}
+	return describe(x) == describe(y) && joinedEqual(a.prefix, a.cat.Text(x.Name), b.prefix, b.cat.Text(y.Name))
+}
+
+// joinedEqual tells whether a+b and c+d are the same text.
+func joinedEqual(a, b, c, d []byte) bool {
+	if len(a) > len(c) {
+		a, b, c, d = c, d, a, b
+	}
+	k := len(c) - len(a)
+	return len(b) == k+len(d) && bytes.Equal(a, c[:len(a)]) && bytes.Equal(b[:k], c[len(a):]) && bytes.Equal(b[k:], d)
+}
+
+// elapsedUnits is microseconds.
+var elapsedUnits = pcpwire.NewUnits(0, 1, 0, 0, 1, 0)
+
+// describe is the descriptor of a metric but for its PMID and instance domain.
+func describe(m *reader.Metric) pcpwire.Desc {
+	d := pcpwire.Desc{
+		Type: pcpwire.Type(m.Type), InDom: pcpwire.InDomNull,
+		Semantics: pcpwire.Semantics(m.Semantics), Units: pcpwire.Units(m.Dimension),
+	}
+	if m.Semantics == 0 {
+		d.Semantics = pcpwire.SemCounter
+	}
+	if m.Type == reader.TypeElapsed {
+		d.Type, d.Semantics, d.Units = pcpwire.TypeI64, pcpwire.SemCounter, elapsedUnits
+	}
+	return d
+}
