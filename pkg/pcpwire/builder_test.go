@@ -80,16 +80,19 @@ func TestResultBuilderRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		bytes, err := pcpwire.AppendPDU(nil, 0, want)
+		encoded, err := pcpwire.AppendPDU(nil, 0, want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(bytes, got); diff != "" {
-			t.Fatalf("round %d, %d values of %d announced (-want +got):\n%s", round, announced, values, diff)
+		if !bytes.Equal(encoded, got) {
+			t.Fatalf("round %d, %d values of %d announced (-want +got):\n%s", round, announced, values, cmp.Diff(encoded, got))
 		}
 		var decoded pcpwire.Result
 		if err := decoded.Decode(got[pcpwire.HeaderSize:]); err != nil {
 			t.Fatalf("round %d: %v", round, err)
+		}
+		if round%100 != 0 { // this is slow
+			continue
 		}
 		if diff := cmp.Diff(want, &decoded, equateEmpty()); diff != "" {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)

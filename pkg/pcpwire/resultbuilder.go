@@ -76,7 +76,8 @@ func (b *ResultBuilder) Mark() ResultMark {
 	return ResultMark{b.sets, b.set, b.block - b.blocks}
 }
 
-// Rewind takes back all sets since the mark, which must be of this reply.
+// Rewind takes back all sets since the mark, which must be of this reply; also
+// the one that a call was adding when it panicked.
 func (b *ResultBuilder) Rewind(m ResultMark) {
 	b.sets, b.set, b.block = m.sets, m.set, b.blocks+m.blocks
 	b.strings = 0
@@ -100,19 +101,19 @@ func (b *ResultBuilder) Status(pmid PMID, s Status) {
 // Set32 adds a metric of TypeI32 or TypeU32: for each instance the low half of
 // its bits. A singular metric has the one instance InstNull.
 func (b *ResultBuilder) Set32(pmid PMID, insts []int32, bits []uint64) {
-	if !b.begin(pmid, len(insts), len(bits), InSitu, 0) {
+	if len(insts) == 1 && len(bits) == 1 && b.fits(setHeader+valueSize, 0) { // nearly always; worth it
+		p := b.single(pmid, InSitu, insts[0])
+		binary.BigEndian.PutUint32(p, uint32(bits[0]))
 		return
 	}
-	bits = bits[:len(insts)]
-	p := b.buf[b.set : b.set+valueSize*len(insts)]
+	p, _, _ := b.begin(pmid, len(insts), len(bits), InSitu, 0)
 	for i, inst := range insts {
-		if len(p) < valueSize {
-			break // never; spares the bounds checks
+		if len(p) < valueSize || i >= len(bits) {
+			break // nothing to add; and spares the bounds checks
 		}
 		binary.BigEndian.PutUint64(p, uint64(uint32(inst))<<32|uint64(uint32(bits[i])))
 		p = p[valueSize:]
 	}
-	b.set += valueSize * len(insts)
 }
 
 // Set64 adds a metric of TypeI64, TypeU64 or TypeDouble: for each instance its bits.
@@ -121,55 +122,49 @@ func (b *ResultBuilder) Set64(pmid PMID, t Type, insts []int32, bits []uint64) {
 	if t != TypeU64 && t != TypeI64 && t != TypeDouble {
 		b.fail(fmt.Errorf("%v: type %v in a value of 64 bits: %w", pmid, t, ErrRange))
 	}
-	if !b.begin(pmid, len(insts), len(bits), DPtr, size) {
+	head := blockWord(t, size)
+	if len(insts) == 1 && len(bits) == 1 && b.fits(setHeader+valueSize, size) { // nearly always; worth it
+		p := b.single(pmid, DPtr, insts[0])
+		binary.BigEndian.PutUint32(p, b.pointer())
+		q := b.buf[b.block : b.block+size]
+		binary.BigEndian.PutUint32(q, head)
+		binary.BigEndian.PutUint64(q[4:], bits[0])
+		b.block += size
 		return
 	}
-	bits = bits[:len(insts)]
-	p := b.buf[b.set : b.set+valueSize*len(insts)]
-	q := b.buf[b.block : b.block+size*len(insts)]
-	word := uint64(b.pointer())
-	head := blockWord(t, size)
+	p, q, word := b.begin(pmid, len(insts), len(bits), DPtr, size)
 	for i, inst := range insts {
-		if len(p) < valueSize || len(q) < size {
-			break // never; spares the bounds checks
+		if len(p) < valueSize || len(q) < size || i >= len(bits) {
+			break // nothing to add; and spares the bounds checks
 		}
 		binary.BigEndian.PutUint64(p, uint64(uint32(inst))<<32|word)
 		binary.BigEndian.PutUint32(q, head)
 		binary.BigEndian.PutUint64(q[4:], bits[i])
 		p, q, word = p[valueSize:], q[size:], word+size/4
 	}
-	b.set += valueSize * len(insts)
-	b.block += size * len(insts)
 }
 
 // SetFloat adds a metric of TypeFloat: for each instance the low half of its
 // bits is the float. PCP sends floats in value blocks.
 func (b *ResultBuilder) SetFloat(pmid PMID, insts []int32, bits []uint64) {
 	const size = blockHeader + 4
-	if !b.begin(pmid, len(insts), len(bits), DPtr, size) {
-		return
-	}
-	bits = bits[:len(insts)]
-	p := b.buf[b.set : b.set+valueSize*len(insts)]
-	q := b.buf[b.block : b.block+size*len(insts)]
-	word := uint64(b.pointer())
+	p, q, word := b.begin(pmid, len(insts), len(bits), DPtr, size)
 	head := uint64(blockWord(TypeFloat, size)) << 32
 	for i, inst := range insts {
-		if len(p) < valueSize || len(q) < size {
-			break // never; spares the bounds checks
+		if len(p) < valueSize || len(q) < size || i >= len(bits) {
+			break // nothing to add; and spares the bounds checks
 		}
 		binary.BigEndian.PutUint64(p, uint64(uint32(inst))<<32|word)
 		binary.BigEndian.PutUint64(q, head|uint64(uint32(bits[i])))
 		p, q, word = p[valueSize:], q[size:], word+size/4
 	}
-	b.set += valueSize * len(insts)
-	b.block += size * len(insts)
 }
 
 // BeginStrings adds a metric of TypeString, whose n values the next n calls of
 // AddString add.
 func (b *ResultBuilder) BeginStrings(pmid PMID, n int) {
-	if b.begin(pmid, n, n, DPtr, 0) {
+	if p, _, _ := b.begin(pmid, n, n, DPtr, 0); len(p) > 0 {
+		b.set -= len(p)
 		b.strings = n
 	}
 }
@@ -249,27 +244,54 @@ func (b *ResultBuilder) mend() {
 	b.claimed = b.blocks
 }
 
-// begin writes the header of a set of n values, each with a block of size bytes,
-// and makes room for all of it. False if the caller has nothing to add.
-func (b *ResultBuilder) begin(pmid PMID, n, m int, format ValueFormat, size int) bool {
-	if n != m || n < 0 {
-		b.fail(fmt.Errorf("%v: %d instances, %d values: %w", pmid, n, m, ErrCount))
-		return false
+// begin adds a set of n values, each with a block of size bytes. It writes the
+// header and returns where the values and their blocks go, and what points to the
+// first block; nothing if there is nothing to add.
+func (b *ResultBuilder) begin(pmid PMID, n, m int, format ValueFormat, size int) (p, q []byte, word uint64) {
+	if n != m || n <= 0 || !b.fits(setHeader+valueSize*n, size*n) {
+		if !b.beginSlow(pmid, n, m, size) {
+			return nil, nil, 0
+		}
 	}
-	if n == 0 {
-		b.Status(pmid, 0)
-		return false
-	}
-	if !b.room(setHeader+valueSize*n, size*n) {
-		return false
-	}
-	p := b.buf[b.set : b.set+setHeader]
+	p = b.buf[b.set : b.set+setHeader+valueSize*n]
+	q = b.buf[b.block : b.block+size*n]
+	word = uint64(b.pointer())
+	b.set += len(p)
+	b.block += len(q)
+	b.sets++
 	binary.BigEndian.PutUint32(p, uint32(pmid))
 	binary.BigEndian.PutUint32(p[4:], uint32(n))
 	binary.BigEndian.PutUint32(p[8:], uint32(format))
-	b.set += setHeader
+	return p[setHeader:], q, word
+}
+
+// single adds a set of one value, which fits, and returns where its value word goes.
+func (b *ResultBuilder) single(pmid PMID, format ValueFormat, inst int32) []byte {
+	p := b.buf[b.set : b.set+setHeader+valueSize]
+	binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
+	binary.BigEndian.PutUint64(p[8:], uint64(format)<<32|uint64(uint32(inst)))
+	b.set += len(p)
 	b.sets++
-	return true
+	return p[16:]
+}
+
+// fits says whether a new set of n bytes with blocks of m bytes can be written
+// without further ado.
+func (b *ResultBuilder) fits(n, m int) bool {
+	return b.set+n <= b.blocks && b.block+m <= len(b.buf) && b.strings == 0 && b.err == nil
+}
+
+// beginSlow is begin where something is in the way.
+func (b *ResultBuilder) beginSlow(pmid PMID, n, m, size int) bool {
+	switch {
+	case n != m || n < 0:
+		b.fail(fmt.Errorf("%v: %d instances, %d values: %w", pmid, n, m, ErrCount))
+		return false
+	case n == 0:
+		b.Status(pmid, 0)
+		return false
+	}
+	return b.room(setHeader+valueSize*n, size*n)
 }
 
 // pointer is what points to the next block.
