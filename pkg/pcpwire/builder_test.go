@@ -5,11 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
+	"pmdammv/pkg/pcpwire"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // one is the instance of a singular metric.
@@ -52,7 +51,7 @@ func TestResultBuilderGolden(t *testing.T) {
 
 // TestResultBuilderRandom compares replies with those of Result.AppendBinary.
 func TestResultBuilderRandom(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
+	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in every run
 	var b pcpwire.ResultBuilder
 	for round := range 3000 {
 		want := &pcpwire.Result{Flags: rnd.Uint32()}

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"pmdammv/pkg/pcpwire"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // encode returns the PDUs one after the other.
@@ -95,8 +94,7 @@ func TestReadPDUFatal(t *testing.T) {
 				if p != nil || !errors.Is(err, pcpwire.ErrIPC) || tt.also != nil && !errors.Is(err, tt.also) {
 					t.Errorf("%v, %v", p, err)
 				}
-				var de *pcpwire.DecodeError
-				if errors.As(err, &de) {
+				if _, ok := errors.AsType[*pcpwire.DecodeError](err); ok {
 					t.Errorf("a fatal error that is a DecodeError: %v", err)
 				}
 			}
@@ -219,7 +217,7 @@ func TestReadBufferLetGo(t *testing.T) {
 func TestWritePDU(t *testing.T) {
 	w := &countWriter{}
 	c := pcpwire.NewConn(nil, w)
-	var want []byte
+	want := make([]byte, 0, 4096)
 	for i, g := range goldens {
 		want = append(want, golden(t, g.name)...)
 		if err := c.WritePDU(g.from, g.pdu); err != nil {

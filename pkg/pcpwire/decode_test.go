@@ -3,11 +3,10 @@ package pcpwire_test
 import (
 	"encoding/binary"
 	"errors"
+	"pmdammv/pkg/pcpwire"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // words lays out a body: numbers are big-endian words, strings raw bytes.

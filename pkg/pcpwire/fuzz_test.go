@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"pmdammv/pkg/pcpwire"
 	"reflect"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // newPDU returns an empty PDU of a type.
@@ -44,7 +43,7 @@ func walk(tb testing.TB, v reflect.Value) {
 			walk(tb, v.Index(i))
 		}
 	default:
-		fmt.Fprint(io.Discard, v)
+		_, _ = fmt.Fprint(io.Discard, v)
 	}
 }
 

@@ -7,13 +7,12 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"pmdammv/pkg/pcpwire"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 const (

@@ -3,6 +3,7 @@ package pcpwire
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // NamesBuilder writes a PMNS_NAMES PDU, header included, into a buffer that it
@@ -86,5 +87,5 @@ func (b *NamesBuilder) Finish() ([]byte, error) {
 		binary.BigEndian.PutUint32(p[4:], uint32(b.names))
 	}
 	binary.BigEndian.PutUint32(p[8:], uint32(b.names))
-	return b.buf[:len(b.buf):len(b.buf)], nil
+	return slices.Clip(b.buf), nil
 }

@@ -1,11 +1,10 @@
 package pcpwire_test
 
 import (
+	"pmdammv/pkg/pcpwire"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // TestProfileIncludes has the truth table of __pmInProfile.

@@ -7,7 +7,7 @@ import (
 
 // Status is an error code as it is on the wire (PM_ERR_* of pmapi.h): negative;
 // a code above ErrGeneric is a negated errno. 0 is no error.
-type Status int32
+type Status int32 //nolint:errname // PCP calls it a status, and 0 is no error
 
 // The codes that an agent may send or get.
 const (
@@ -61,7 +61,7 @@ func (s Status) Error() string {
 }
 
 // text is the text of the codes that have one of their own.
-func (s Status) text() string { //nolint:funlen // one line per code
+func (s Status) text() string {
 	switch s {
 	case 0:
 		return "No error"

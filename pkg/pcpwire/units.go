@@ -138,7 +138,7 @@ func (u Units) countName() string {
 
 // extraName is the extra unit with its scale, such as "temperature (C)".
 func (u Units) extraName() string {
-	extra := [...]struct {
+	extra := []struct {
 		name   string
 		scales []string
 	}{

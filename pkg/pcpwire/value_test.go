@@ -3,11 +3,10 @@ package pcpwire_test
 import (
 	"errors"
 	"math"
+	"pmdammv/pkg/pcpwire"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // TestConvert has the rules of pmExtractValue.

@@ -2,10 +2,9 @@ package pcpwire_test
 
 import (
 	"errors"
+	"pmdammv/pkg/pcpwire"
 	"syscall"
 	"testing"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // TestStatus has the texts of pmErrStr.
