@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pmdammv/pkg/pmda"
 	"pmdammv/pkg/reader"
 )
 

@@ -220,8 +220,13 @@ func (e *Exporter) tellChanges(next, old *Table, touched map[uint32]bool) {
 		}
 	}
 	clear(e.unread)
-	if old == nil && len(next.snap.Files) > 0 && len(e.reg.names) == len(next.snap.Files) && e.keeper != nil && e.keeper.fresh {
-		e.events = append(e.events, Event{Level: Info, Text: "no saved identities: automatic PMIDs may differ from those of an earlier run"})
+	if old != nil {
+		return
+	}
+	e.events = append(e.events, Event{Level: Info, Text: fmt.Sprintf("%d file%s with %d metrics in %s",
+		next.loaded, plural(next.loaded), next.metrics, e.opts.Dir)})
+	if e.keeper != nil && e.keeper.fresh && next.loaded > 0 {
+		e.events = append(e.events, Event{Level: Info, Text: "no saved identities: PMIDs chosen by the agent may differ from those of an earlier run"})
 	}
 }
 
@@ -231,6 +236,9 @@ func (e *Exporter) tellStatus(name, status string, level Level) {
 		return
 	}
 	e.told[name] = status
+	if !e.started && status == "loaded" { // told as a number
+		return
+	}
 	if level < Warning && status != "loaded" && !strings.HasPrefix(status, "pending") && !strings.HasPrefix(status, "process") {
 		level = Warning
 	}

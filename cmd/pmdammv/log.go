@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/buffer"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+)
+
+// logFile is the agent's log in the form of PCP's logs.
+type logFile struct {
+	*zap.Logger
+	level zap.AtomicLevel
+	own   bool // a file of its own, with first and last line
+}
+
+// openLog opens the log: path, or standard error for "-". A log that is there
+// is kept as path.prev. Standard error goes to the log as well, so that
+// whatever the runtime may say is in it.
+func openLog(name, path string, debug bool) (*logFile, error) {
+	l := &logFile{level: zap.NewAtomicLevelAt(zap.InfoLevel), own: path != "-"}
+	l.setDebug(debug)
+	if l.own {
+		_ = os.Rename(path, path+".prev")
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0o644)
+		if err != nil {
+			return nil, &os.PathError{Op: "open log", Path: path, Err: err}
+		}
+		if err := unix.Dup3(fd, 2, 0); err != nil {
+			return nil, fmt.Errorf("log to standard error: %w", err)
+		}
+		_ = unix.Close(fd)
+		host, _ := os.Hostname()
+		fmt.Fprintf(os.Stderr, "Log for %s on %s started %s\n\n", name, host, time.Now().Format(time.ANSIC))
+	}
+	core := zapcore.NewCore(&encoder{name: name, pid: os.Getpid(), MapObjectEncoder: zapcore.NewMapObjectEncoder()}, zapcore.Lock(os.Stderr), l.level)
+	l.Logger = zap.New(core)
+	return l, nil
+}
+
+func (l *logFile) setDebug(on bool) {
+	if on {
+		l.level.SetLevel(zap.DebugLevel)
+	} else {
+		l.level.SetLevel(zap.InfoLevel)
+	}
+}
+
+func (l *logFile) close() {
+	_ = l.Sync()
+	if l.own {
+		fmt.Fprintf(os.Stderr, "\nLog finished %s\n", time.Now().Format(time.ANSIC))
+	}
+}
+
+// encoder writes lines as pmNotifyErr(3) does.
+type encoder struct {
+	*zapcore.MapObjectEncoder
+	name string
+	pid  int
+}
+
+var buffers = buffer.NewPool()
+
+// Clone is for zap.
+func (e *encoder) Clone() zapcore.Encoder {
+	c := &encoder{zapcore.NewMapObjectEncoder(), e.name, e.pid}
+	for k, v := range e.Fields {
+		c.Fields[k] = v
+	}
+	return c
+}
+
+// EncodeEntry is for zap.
+func (e *encoder) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	all := e.Clone().(*encoder)
+	for _, f := range fields {
+		f.AddTo(all)
+	}
+	b := buffers.Get()
+	fmt.Fprintf(b, "[%s] %s(%d) %s: %s", ent.Time.Format("Mon Jan _2 15:04:05"), e.name, e.pid, levelName(ent.Level), ent.Message)
+	keys := make([]string, 0, len(all.Fields))
+	for k := range all.Fields {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if s, ok := all.Fields[k].(string); ok {
+			fmt.Fprintf(b, " %s=%q", k, s)
+		} else {
+			fmt.Fprintf(b, " %s=%v", k, all.Fields[k])
+		}
+	}
+	b.AppendByte('\n')
+	return b, nil
+}
+
+func levelName(l zapcore.Level) string {
+	switch l {
+	case zapcore.DebugLevel:
+		return "Debug"
+	case zapcore.InfoLevel:
+		return "Info"
+	case zapcore.WarnLevel:
+		return "Warning"
+	case zapcore.ErrorLevel:
+		return "Error"
+	default:
+		return "Critical"
+	}
+}

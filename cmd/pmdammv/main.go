@@ -1,0 +1,29 @@
+// Command pmdammv exports memory-mapped-value (MMV) files to Performance
+// Co-Pilot: see pmdammv(1), or run it with --help.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+// version is set when the program is built.
+var version = "devel"
+
+func main() {
+	opts, err := parseOptions(os.Args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "pmdammv: %v\nTry 'pmdammv --help'.\n", err)
+		os.Exit(1)
+	}
+	if err := run(opts); err != nil {
+		fmt.Fprintf(os.Stderr, "pmdammv: %v\n", err)
+		os.Exit(1)
+	}
+}

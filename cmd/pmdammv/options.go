@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"pmdammv/pkg/exporter"
+	"pmdammv/pkg/reader"
+)
+
+// options are the command line.
+type options struct {
+	name          string // of the program, without leading path
+	domain        uint32
+	log           string
+	user          string
+	debug         string
+	prefix        string
+	identities    string
+	fileMetrics   string
+	sanitizeNames bool
+	processCheck  string
+	maxFiles      int
+	maxFileSize   int64
+}
+
+const usage = `Usage: pmdammv [options]
+
+pmdammv is a PMDA: pmcd starts it, or is told where it listens, and asks it
+for the metrics in the memory-mapped-value files in $PCP_TMP_DIR/mmv.
+
+Options:
+`
+
+// parseOptions reads the command line; after --help and --version, whose text
+// goes to standard output, the error is pflag.ErrHelp.
+func parseOptions(args []string) (*options, error) {
+	o := &options{name: filepath.Base(args[0]), prefix: "mmv", domain: 70}
+	if o.name == "pmdapmproxy" {
+		o.prefix, o.domain = "pmproxy", 4
+	}
+	f := pflag.NewFlagSet(o.name, pflag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.SortFlags = false
+	f.Uint32VarP(&o.domain, "domain", "d", o.domain, "domain number of all metrics, as in pmcd.conf")
+	f.StringVarP(&o.log, "log", "l", "", "log `file`, - for standard error (default PREFIX.log)")
+	f.StringVarP(&o.user, "username", "U", "", "`user` to run as, by name or number, when started as root (default $PCP_USER)")
+	f.StringVarP(&o.debug, "debug", "D", "", "debug `options` in the manner of pmdbg(1); any makes the log say more")
+	f.StringVar(&o.prefix, "prefix", o.prefix, "first component of all names, and the directory below $PCP_TMP_DIR")
+	f.StringVar(&o.identities, "identities", "", "`file` that keeps the numbers given to files, or none\n(default $PCP_VAR_DIR/config/pmda/PREFIX.DOMAIN.identities)")
+	f.StringVar(&o.fileMetrics, "file-metrics", "problems", "metrics about the files: off, problems or all")
+	f.BoolVar(&o.sanitizeNames, "sanitize-names", false, "replace by _ what may not be in a metric's name, in the names of files")
+	f.StringVar(&o.processCheck, "process-check", "host", "whether the writer runs: host, any (also in PID namespaces below),\nstrict (it must map the file) or off")
+	f.IntVar(&o.maxFiles, "max-files", 10000, "most files to map")
+	f.Int64Var(&o.maxFileSize, "max-file-size", 256<<20, "largest file to map, in `bytes`")
+	help := f.BoolP("help", "?", false, "show this and exit")
+	showVersion := f.BoolP("version", "V", false, "show the version and exit")
+	if err := f.Parse(args[1:]); err != nil {
+		return nil, err
+	}
+	switch {
+	case *help:
+		fmt.Fprint(os.Stdout, usage, f.FlagUsages())
+		return nil, pflag.ErrHelp
+	case *showVersion:
+		fmt.Fprintln(os.Stdout, "pmdammv version", version)
+		return nil, pflag.ErrHelp
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	return o, o.check()
+}
+
+func (o *options) check() error {
+	switch {
+	case o.domain < 1 || o.domain > 510:
+		return fmt.Errorf("domain %d is not in 1..510", o.domain)
+	case o.prefix == "" || strings.Trim(o.prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "":
+		return fmt.Errorf("prefix %q cannot be a name's component", o.prefix)
+	case o.maxFiles < 1 || o.maxFileSize < reader.HeaderSize:
+		return errors.New("limits must be positive")
+	}
+	switch exporter.FileMetrics(o.fileMetrics) {
+	case exporter.FileMetricsOff, exporter.FileMetricsProblems, exporter.FileMetricsAll:
+	default:
+		return fmt.Errorf("--file-metrics=%s is none of off, problems, all", o.fileMetrics)
+	}
+	switch reader.ProcessCheck(o.processCheck) {
+	case reader.ProcessHost, reader.ProcessAny, reader.ProcessStrict, reader.ProcessOff:
+	default:
+		return fmt.Errorf("--process-check=%s is none of host, any, strict, off", o.processCheck)
+	}
+	return checkDebug(o.debug)
+}
+
+// checkDebug tells whether these may be debug options.
+func checkDebug(s string) error {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-, ") != "" {
+		return fmt.Errorf("bad debug options %q", s)
+	}
+	return nil
+}
