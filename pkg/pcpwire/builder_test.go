@@ -193,6 +193,8 @@ func TestResultBuilderErrors(t *testing.T) {
 		{"over any ceiling", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 1<<28) }, pcpwire.ErrTooBig},
 		{"positive status", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 0); b.Status(1, 1) }, pcpwire.ErrRange},
 		{"values missing", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 2); b.Set32(1, two, []uint64{1}) }, pcpwire.ErrCount},
+		{"float missing", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 2); b.SetFloat(1, two, []uint64{1}) }, pcpwire.ErrCount},
+		{"64 bits missing", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 2); b.Set64(1, pcpwire.TypeU64, two, nil) }, pcpwire.ErrCount},
 		{"type", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 1); b.Set64(1, pcpwire.TypeFloat, one, []uint64{1}) }, pcpwire.ErrRange},
 		{"no BeginStrings", func(b *pcpwire.ResultBuilder) { b.Begin(0, 0, 0); b.AddString(1, nil) }, pcpwire.ErrCount},
 		{"negative strings", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 0); b.BeginStrings(1, -1) }, pcpwire.ErrCount},
@@ -213,6 +215,12 @@ func TestResultBuilderErrors(t *testing.T) {
 			b.SetCeiling(24 + 12 + 16 - 1)
 			b.Set32(1, two, []uint64{1, 2})
 		}, pcpwire.ErrTooBig},
+		{"over the ceiling, string", func(b *pcpwire.ResultBuilder) {
+			b.Begin(0, 1, 1)
+			b.SetCeiling(24 + 12 + 8 + 8 - 1)
+			b.BeginStrings(1, 1)
+			b.AddString(1, []byte("abc"))
+		}, pcpwire.ErrTooBig},
 		{"over the ceiling, blocks", func(b *pcpwire.ResultBuilder) {
 			b.Begin(0, 1, 2)
 			b.SetCeiling(24 + 12 + 16 + 24 - 1)
@@ -231,6 +239,25 @@ func TestResultBuilderErrors(t *testing.T) {
 				t.Errorf("the next reply: %x, %v", pdu, err)
 			}
 		})
+	}
+}
+
+// TestResultBuilderRewind takes back a set of which strings are missing.
+func TestResultBuilderRewind(t *testing.T) {
+	var b pcpwire.ResultBuilder
+	b.Begin(0, 1, 3)
+	m := b.Mark()
+	b.BeginStrings(1, 2)
+	b.AddString(1, []byte("text"))
+	b.Rewind(m)
+	b.Status(1, pcpwire.ErrValue)
+	got, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := words(32, 0x7001, 0, 0, 0, 1, 1, -12351)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

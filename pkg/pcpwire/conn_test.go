@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"pmdammv/pkg/pcpwire"
 	"testing"
@@ -62,6 +63,56 @@ func TestReadPDU(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReadPDUStream reads a long stream that comes in pieces of random sizes, so
+// that PDUs lie across the end of the buffer, and some are larger than it.
+func TestReadPDUStream(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same in every run
+	var stream []byte
+	var sizes []int
+	for range 2000 {
+		n := 1 + rnd.IntN(300)
+		if rnd.IntN(50) == 0 {
+			n = 1 + rnd.IntN(10_000)
+		}
+		f := &pcpwire.Fetch{PMIDs: make([]pcpwire.PMID, n)}
+		for i := range f.PMIDs {
+			f.PMIDs[i] = pcpwire.PMID(len(sizes)<<16 | i)
+		}
+		sizes = append(sizes, n)
+		stream = append(stream, encode(t, f)...)
+	}
+	c := pcpwire.NewConn(&raggedReader{bytes.NewReader(stream), rnd}, nil)
+	for i, n := range sizes {
+		_, p, err := c.ReadPDU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.(*pcpwire.Fetch).PMIDs
+		if len(got) != n || got[0] != pcpwire.PMID(i<<16) || got[n-1] != pcpwire.PMID(i<<16|n-1) {
+			t.Fatalf("PDU %d: %d pmids from %v to %v", i, len(got), got[0], got[len(got)-1])
+		}
+	}
+	if _, _, err := c.ReadPDU(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+	if n := c.ReadBufferSize(); n > 1<<17 {
+		t.Errorf("buffer of %d bytes", n)
+	}
+}
+
+// raggedReader reads less than it could.
+type raggedReader struct {
+	io.Reader
+	rnd *rand.Rand
+}
+
+func (r *raggedReader) Read(b []byte) (int, error) {
+	if len(b) > 1 && r.rnd.IntN(3) == 0 {
+		b = b[:1+r.rnd.IntN(len(b)-1)]
+	}
+	return r.Reader.Read(b)
 }
 
 func TestReadPDUFatal(t *testing.T) {

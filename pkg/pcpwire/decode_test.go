@@ -231,6 +231,18 @@ func TestDecodeTolerates(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
+			// It means the same when it is said properly.
+			body, err := got.AppendBinary(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := newPDU(tt.want.PDUType())
+			if err := again.Decode(body); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, again); diff != "" {
+				t.Errorf("encoded and decoded again (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

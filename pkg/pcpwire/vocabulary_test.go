@@ -211,6 +211,17 @@ func TestHasReply(t *testing.T) {
 	}
 }
 
+func TestCredsVersion(t *testing.T) {
+	c := pcpwire.Creds{Credentials: []pcpwire.Credential{{Type: 9, Version: 7, Flags: 8}, {Type: 1, Version: 2, Flags: 4}}}
+	if v, flags, ok := c.Version(); v != 2 || flags != 4 || !ok {
+		t.Errorf("%d, %#x, %v", v, flags, ok)
+	}
+	c.Credentials = c.Credentials[:1]
+	if v, flags, ok := c.Version(); v != 0 || flags != 0 || ok {
+		t.Errorf("%d, %#x, %v", v, flags, ok)
+	}
+}
+
 func TestDecodeError(t *testing.T) {
 	err := new(pcpwire.Fetch).Decode([]byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9})
 	if !errors.Is(err, pcpwire.ErrShort) {
