@@ -69,9 +69,10 @@ func TestReadPDU(t *testing.T) {
 // that PDUs lie across the end of the buffer, and some are larger than it.
 func TestReadPDUStream(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same in every run
-	var stream []byte
-	var sizes []int
-	for range 2000 {
+	const pdus = 2000
+	stream := make([]byte, 0, 1<<21)
+	sizes := make([]int, 0, pdus)
+	for range pdus {
 		n := 1 + rnd.IntN(300)
 		if rnd.IntN(50) == 0 {
 			n = 1 + rnd.IntN(10_000)
