@@ -59,7 +59,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%d: %q, want %q", int32(tt.status), got, tt.want)
 		}
 	}
-	// The numbers that pcp-wire has in hexadecimal.
+	// Some of the numbers as they are on the wire.
 	for status, want := range map[pcpwire.Status]uint32{
 		pcpwire.ErrGeneric: 0xffffcfc7, pcpwire.ErrIPC: 0xffffcfb2, pcpwire.ErrPMID: 0xffffcfba,
 		pcpwire.ErrArg: 0xffffcf81, pcpwire.ErrFault: 0xffffcf63, pcpwire.ErrPMDANotReady: 0xffffcbae,
