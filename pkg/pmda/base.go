@@ -1,0 +1,30 @@
+package pmda
+
+import "pmdammv/pkg/pcpwire"
+
+// Base is what a Session can embed for what it does not have: changes,
+// instance domains, texts, labels and metrics that can be set.
+type Base struct{}
+
+// Begin tells of no changes, ever.
+func (Base) Begin() Changes { return Changes{} }
+
+// End does nothing.
+func (Base) End() {}
+
+// Close does nothing.
+func (Base) Close() {}
+
+// Instances knows no instance domain.
+func (Base) Instances(pcpwire.InDom) (Instances, error) { return nil, pcpwire.ErrInDom }
+
+// Text knows no text.
+func (Base) Text(uint32, pcpwire.TextKind) ([]byte, error) { return nil, pcpwire.ErrText }
+
+// Labels has no labels.
+func (Base) Labels(dst []LabelRecord, _ pcpwire.LabelLevel, _ uint32, _ int32) []LabelRecord {
+	return dst
+}
+
+// Store lets nothing be set.
+func (Base) Store(*pcpwire.ValueSet) error { return pcpwire.ErrPermission }

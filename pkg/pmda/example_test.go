@@ -1,0 +1,69 @@
+package pmda_test
+
+import (
+	"context"
+	"log"
+	"time"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
+)
+
+const exampleDomain = 254
+
+var uptime = pcpwire.NewPMID(exampleDomain, 0, 0)
+
+// tiny is an agent with one metric, tiny.uptime: the seconds since it began.
+// It has no state of its own for each connection.
+type tiny struct {
+	pmda.Base
+	*pmda.Tree // PMID and Children
+	began      time.Time
+}
+
+func (t *tiny) Open() pmda.Session { return t }
+
+func (t *tiny) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
+	return t.Tree.Traverse(b, nil, name)
+}
+
+func (t *tiny) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {
+	return t.Tree.Names(b, nil, pmid)
+}
+
+func (t *tiny) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
+	if pmid != uptime {
+		return pcpwire.Desc{}, pcpwire.ErrPMID
+	}
+	return pcpwire.Desc{
+		PMID: uptime, Type: pcpwire.TypeU32, InDom: pcpwire.InDomNull,
+		Semantics: pcpwire.SemCounter, Units: pcpwire.NewUnits(0, 1, 0, 0, 3, 0),
+	}, nil
+}
+
+func (t *tiny) Fetch(pmids []pcpwire.PMID, _ *pcpwire.Profile, b *pcpwire.ResultBuilder) error {
+	b.Begin(0, len(pmids), len(pmids))
+	for _, pmid := range pmids {
+		if pmid == uptime {
+			b.Set32(pmid, []int32{pcpwire.InstNull}, []uint64{uint64(time.Since(t.began).Seconds())})
+		} else {
+			b.Status(pmid, pcpwire.ErrPMID)
+		}
+	}
+	return nil
+}
+
+// A whole agent, to be started by pmcd from this line of pmcd.conf:
+//
+//	tiny 254 pipe binary /path/to/pmdatiny
+func Example() {
+	var names pmda.TreeBuilder
+	if err := names.Add([]byte("tiny.uptime"), uptime); err != nil {
+		log.Fatal(err)
+	}
+	agent := pmda.New(pmda.Config{Name: "tiny", Domain: exampleDomain},
+		&tiny{Tree: names.Build(), began: time.Now()}, nil)
+	if err := agent.Serve(context.Background(), pmda.NewPipe(0, 1).Conn()); err != nil {
+		log.Fatal(err)
+	}
+}
