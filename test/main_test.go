@@ -139,9 +139,10 @@ func me(t testing.TB) string {
 	return must[*user.User](t)(user.Current()).Username
 }
 
-// limit is how long any program of a test may run: one that hangs fails the test.
+// limit is how long any program of a test may run: one that hangs fails the test. It ends after the clean-ups that are
+// registered later, as those look at the programs once more.
 func limit(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

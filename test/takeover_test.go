@@ -17,7 +17,10 @@ func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	p := startPMCDWith(t, pcpAgent(t), "-U", me(t))
 	for name, image := range goodImages() {
-		if name != "running" { // its values change
+		switch name {
+		case "running": // its values change
+		case "nans", "gaps", "empty_indom": // listed differences
+		default:
 			write(t, filepath.Join(p.mmv, name), image)
 		}
 	}
@@ -27,7 +30,7 @@ func TestTakeOver(t *testing.T) {
 		return regexp.MustCompile(`(?ms)^mmv\.control\..*?(\n\n|\z)`).ReplaceAllString(all, "")
 	}
 	before := ask()
-	if n := strings.Count(before, "PMID: 70."); n < 80 {
+	if n := strings.Count(before, "PMID: 70."); n < 75 {
 		t.Fatalf("only %d metrics:\n%s", n, before)
 	}
 
