@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ type Options struct {
 	Process     ProcessCheck // default ProcessHost
 	NoInotify   bool         // as if the kernel had none
 	// Report is called, one call at a time, when a file's state or the
-	// directory's changes.
+	// directory's changes. It must not call the Dir.
 	Report func(Report)
 }
 
@@ -38,10 +39,15 @@ type Report struct {
 var (
 	ErrTooMany   = errors.New("too many files")
 	ErrNoInotify = errors.New("no file events: files are looked at once a second instead")
+	ErrClosed    = errors.New("closed")
 )
 
 // heldFor is how long a file that is being rewritten keeps its metrics.
 const heldFor = 5 * time.Second
+
+// maxRetired is how many mappings wait, at most, for a moment without an
+// answer in progress.
+const maxRetired = 1024
 
 // entry is what is known of one name in the directory.
 type entry struct {
@@ -52,11 +58,12 @@ type entry struct {
 	file    *File // loaded, or Held
 	until   time.Time
 	id      fileID
+	stamp   stamp   // just before it was last read
+	young   bool    // stamp was: more may have happened under it
 	head    int     // index in Dir.heads, -1: none
 	hm      mapping // the header alone, of a file that is not loaded
 	pid     int32   // watched writer, 0: none
 	wd      int32   // watch of its own, -1: none
-	poll    bool    // nothing tells when it changes
 	overMax bool
 	deadGen uint64 // generation of a dead file
 }
@@ -73,13 +80,16 @@ type head struct {
 // between Acquire and Release the Files of the newest published Snapshot may
 // be read.
 type Dir struct {
-	path string
-	opts Options
+	path    string
+	opts    Options
+	maxMaps int // of all mappings
 
 	mu       sync.Mutex
+	closed   bool
 	entries  map[string]*entry
 	order    []*entry // by name
 	heads    []head
+	loaded   int // files mapped
 	ps       processes
 	in       inotify
 	img      imageReader
@@ -87,14 +97,20 @@ type Dir struct {
 	changed  bool // since snap
 	scanned  bool
 	err      error // of the directory
-	dirID    dirStamp
+	stamp    stamp // of the directory, when it was last scanned
+	young    bool  // stamp was
 	held     []*entry
-	polled   int // entries with poll
+	polled   map[*entry]struct{} // of whose changes nothing tells
 	overMax  int
+	written  map[*entry]struct{} // files written to by system calls while loaded
+	nWritten atomic.Int32
 	polledAt time.Time
 	triedAt  time.Time // to watch the directory, without success
-	moved    []int     // scratch of checkHeads
-	retired  []mapping
+	noWatch  bool      // that there was none has been reported
+	moved    []*entry  // scratch of checkHeads and checkPolled
+	retired  []*File
+	cpath    []byte // scratch of stat
+	statx    unix.Statx_t
 	suspects atomic.Int32
 	touches  atomic.Uint64
 	faults   atomic.Uint64
@@ -108,11 +124,12 @@ func Open(path string, opts Options) (*Dir, error) {
 	if opts.MaxFiles <= 0 {
 		opts.MaxFiles = 10000
 	}
-	opts.MaxFiles = min(opts.MaxFiles, maxMaps()/2)
+	maps := maxMaps()
+	opts.MaxFiles = min(opts.MaxFiles, maps/2)
 	if opts.MaxFileSize <= 0 {
 		opts.MaxFileSize = 256 << 20
 	}
-	opts.MaxFileSize = min(opts.MaxFileSize, MaxImage)
+	opts.MaxFileSize = min(opts.MaxFileSize, MaxImage, math.MaxInt)
 	if opts.Process == "" {
 		opts.Process = ProcessHost
 	}
@@ -124,13 +141,22 @@ func Open(path string, opts Options) (*Dir, error) {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	d := &Dir{
-		path: path, opts: opts, entries: map[string]*entry{}, snap: &Snapshot{},
-		ps: processes{epfd: epfd, check: opts.Process, byPID: map[int32]*process{}, byFD: map[int]*process{}},
+		path: path, opts: opts, maxMaps: maps - maps/4,
+		entries: map[string]*entry{}, polled: map[*entry]struct{}{}, written: map[*entry]struct{}{}, snap: &Snapshot{},
+		ps: newProcesses(epfd, opts.Process),
 	}
 	if err := d.in.open(epfd, opts.NoInotify); err != nil {
-		d.opts.Report(Report{Err: fmt.Errorf("%w: %w", ErrNoInotify, err)})
+		d.blind(err)
 	}
 	return d, nil
+}
+
+// blind says once that there are no file events.
+func (d *Dir) blind(err error) {
+	if !d.noWatch {
+		d.noWatch = true
+		d.opts.Report(Report{Err: fmt.Errorf("%w: %w", ErrNoInotify, err)})
+	}
 }
 
 // maxMaps is how many mappings the kernel lets a process have.
@@ -147,19 +173,24 @@ func maxMaps() int {
 // Path is the directory's path.
 func (d *Dir) Path() string { return d.path }
 
-// Close lets go of everything. No File may be in use.
+// Close lets go of everything, once no File is in use. Later Looks find
+// nothing.
 func (d *Dir) Close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.use.Lock()
 	defer d.use.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	d.closed = true
 	for _, e := range d.order {
 		d.unload(e)
 		d.unwatch(e)
 	}
-	for _, m := range d.retired {
-		m.unmap()
-	}
+	d.order, d.entries, d.polled, d.written, d.held = nil, nil, nil, nil, nil
+	d.snap = &Snapshot{Err: ErrClosed}
+	unmap(d.retired)
 	d.retired = nil
 	d.in.close()
 	_ = unix.Close(d.ps.epfd)
@@ -175,46 +206,98 @@ func (d *Dir) Release() { d.use.RUnlock() }
 
 // Reap unmaps what is in no Snapshot that is still in use: the caller has
 // replaced all older ones. Where an answer is in progress it leaves that for
-// the next time.
+// the next time, or, when that has happened for long, waits; so it must not be
+// called between Acquire and Release. A File that is found unmapped after all
+// has no values.
 func (d *Dir) Reap() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.retired) == 0 || !d.use.TryLock() {
+	old := d.retired
+	d.retired = nil
+	d.mu.Unlock()
+	if len(old) == 0 {
 		return
 	}
-	defer d.use.Unlock()
-	for _, m := range d.retired {
-		m.unmap()
+	if !d.use.TryLock() {
+		if len(old) < maxRetired {
+			d.mu.Lock()
+			d.retired = append(old, d.retired...)
+			d.mu.Unlock()
+			return
+		}
+		d.use.Lock()
 	}
-	d.retired = d.retired[:0]
+	defer d.use.Unlock()
+	unmap(old)
 }
 
-// Touches counts the loaded files that turned out to have been written to by
-// other means than stores through a mapping. An answer during which it did not
-// change, and at whose end Quiet says so, mixes no two layouts of a file.
+// unmap is called with d.use locked.
+func unmap(files []*File) {
+	for _, f := range files {
+		f.m.unmap()
+		f.m = mapping{}
+	}
+}
+
+// Touches moves when file events are taken from the kernel, and when a loaded
+// file turns out to have been rewritten. See Still.
 func (d *Dir) Touches() uint64 { return d.touches.Load() }
 
 // Faults counts the reads of loaded files' memory, values or headers, that
 // faulted because the file had become shorter.
 func (d *Dir) Faults() uint64 { return d.faults.Load() }
 
-// Quiet tells whether no file event has come since the last Look. One system
-// call.
-func (d *Dir) Quiet() bool { return d.in.fd < 0 || !d.in.ready() }
+// Quiet tells whether no file event waits for the next Look, and no file that
+// is known to be written to by system calls is being. One system call, and one
+// for each of those.
+//
+// An event comes after the data it is about, so the first such write to a file
+// can show in an answer without being told, if it is going on at that moment.
+// From then on the file's times, which change before its data, are asked too.
+func (d *Dir) Quiet() bool {
+	if d.in.fd >= 0 && d.in.ready() {
+		return false
+	}
+	if d.nWritten.Load() == 0 {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for e := range d.written {
+		if e.file == nil || e.file.Held {
+			continue
+		}
+		if now, err := d.stat(e.name); err != nil || now != e.stamp {
+			e.file.suspect()
+			return false
+		}
+	}
+	return true
+}
+
+// Still tells whether an answer is good: Touches was since after the Look that
+// it was made from, and Quiet holds. It then mixes no two layouts of a file.
+// (Another Look may be taking events from the queue right now. It moves
+// Touches first, so these are asked second.)
+func (d *Dir) Still(since uint64) bool { return d.Quiet() && d.Touches() == since }
 
 // Look returns the state of the directory as it is now: everything that any
 // process did before the call is in it.
 func (d *Dir) Look() *Snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return d.snap
+	}
 	d.events()
 	d.checkDir()
 	d.checkHeads()
-	d.ps.gone(d.ended)
+	d.checkProcesses()
 	d.checkSuspects()
 	d.checkPolled()
+	d.checkOverMax()
 	d.checkHeld()
 	d.img.release()
+	d.ps.inner = nil
 	if d.changed {
 		d.publish()
 	}
@@ -262,6 +345,7 @@ func (d *Dir) remove(e *entry) {
 	d.unload(e)
 	d.unwatch(e)
 	d.setPoll(e, false)
+	d.setWritten(e, false)
 	d.setOverMax(e, false)
 	delete(d.entries, e.name)
 	i, _ := slices.BinarySearchFunc(d.order, e.name, func(o *entry, n string) int { return strings.Compare(o.name, n) })
@@ -274,7 +358,7 @@ func (d *Dir) remove(e *entry) {
 
 // set gives e its new state and reports it when it is one.
 func (d *Dir) set(e *entry, s State, err error) {
-	same := !e.skip && e.state == s && (err == e.err || err != nil && e.err != nil && err.Error() == e.err.Error())
+	same := !e.skip && e.state == s && sameErr(err, e.err)
 	e.skip, e.state, e.err = false, s, err
 	if !same {
 		d.changed = true
@@ -286,8 +370,9 @@ func (d *Dir) set(e *entry, s State, err error) {
 func (d *Dir) unload(e *entry) {
 	d.dropHead(e)
 	if e.file != nil {
-		if e.file.m.base != nil {
-			d.retired = append(d.retired, e.file.m)
+		if !e.file.Held {
+			d.retired = append(d.retired, e.file)
+			d.loaded--
 		}
 		e.file = nil
 		d.changed = true
@@ -299,13 +384,8 @@ func (d *Dir) unload(e *entry) {
 }
 
 func (d *Dir) unwatch(e *entry) {
-	if e.pid != 0 {
-		d.ps.unwatch(e, e.pid)
-		e.pid = 0
-	}
-	if e.wd >= 0 {
-		d.in.unwatch(e)
-	}
+	d.unwatchWriter(e)
+	d.in.unwatch(e)
 }
 
 func (d *Dir) addHead(e *entry, m mapping, tag, g1, g2 uint64) {
@@ -326,10 +406,20 @@ func (d *Dir) dropHead(e *entry) {
 }
 
 func (d *Dir) setPoll(e *entry, on bool) {
-	if e.poll != on {
-		e.poll = on
-		d.polled += map[bool]int{true: 1, false: -1}[on]
+	if on {
+		d.polled[e] = struct{}{}
+	} else {
+		delete(d.polled, e)
 	}
+}
+
+func (d *Dir) setWritten(e *entry, on bool) {
+	if on {
+		d.written[e] = struct{}{}
+	} else {
+		delete(d.written, e)
+	}
+	d.nWritten.Store(int32(len(d.written)))
 }
 
 func (d *Dir) setOverMax(e *entry, on bool) {

@@ -15,8 +15,9 @@ type File struct {
 	Held bool
 
 	id     fileID
-	m      mapping
+	m      mapping // nothing when Held, or unmapped
 	dir    *Dir
+	pid    int32 // of the writer, as this process sees it; 0: not checked
 	marked atomic.Bool
 }
 
@@ -25,12 +26,11 @@ type File struct {
 type fileID struct {
 	dev, ino uint64
 	size     int64
-	mode     uint32
 }
 
 // suspect asks the next Look to look at the file again.
 func (f *File) suspect() {
-	if f.dir != nil && !f.marked.Swap(true) {
+	if !f.marked.Swap(true) {
 		f.dir.suspects.Add(1)
 	}
 }
@@ -39,11 +39,10 @@ func (f *File) suspect() {
 // not to map it: its pid may by now be another program's. That alone is no
 // reason to hide anything.
 func (f *File) Unmapped() bool {
-	h := &f.Catalog.Header
-	if h.Flags&FlagProcess == 0 || h.Process <= 0 {
+	if f.pid == 0 {
 		return false
 	}
-	mapped, known := maps(h.Process, f.id)
+	mapped, known := maps(f.pid, f.id, f.Name)
 	return known && !mapped
 }
 

@@ -20,8 +20,8 @@ type imageReader struct {
 // copy is for the caller to find out.
 func (r *imageReader) read(fd int, size, blocks int64) (data []byte, real uint64, err error) {
 	if size <= scratchSize && blocks*512 >= size {
-		if r.scratch == nil {
-			r.scratch = make([]byte, scratchSize)
+		if int64(len(r.scratch)) < size {
+			r.scratch = make([]byte, min(scratchSize, max(2*size, 64<<10)))
 		}
 		data = r.scratch[:size]
 		n, err := preadFull(fd, data, 0)

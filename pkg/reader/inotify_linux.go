@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,14 +22,14 @@ const (
 type inotify struct {
 	fd    int   // -1: none to be had
 	dir   int32 // watch of the directory, -1: none
-	files map[int32]*entry
+	files map[int32][]*entry
 	buf   []byte
-	names map[string]struct{}
+	names map[string]uint32 // events of a file, put together
 }
 
 func (in *inotify) open(epfd int, without bool) (err error) {
 	in.fd, in.dir = -1, -1
-	in.files, in.names = map[int32]*entry{}, map[string]struct{}{}
+	in.files, in.names = map[int32][]*entry{}, map[string]uint32{}
 	if without {
 		return errors.New("switched off")
 	}
@@ -52,18 +54,20 @@ func (in *inotify) close() {
 }
 
 // watching tells whether changes of the directory are told.
-func (in *inotify) watching() bool { return in.fd >= 0 && in.dir >= 0 }
+func (in *inotify) watching() bool { return in.dir >= 0 }
 
-// ready tells whether there are events.
-func (in *inotify) ready() bool {
+// queued is how many bytes of events there are.
+func (in *inotify) queued() int {
 	n, err := unix.IoctlGetInt(in.fd, unix.TIOCINQ)
-	return err != nil || n > 0
+	if err != nil {
+		return 1
+	}
+	return n
 }
 
+func (in *inotify) ready() bool { return in.queued() > 0 }
+
 func (in *inotify) watchDir(path string) error {
-	if in.fd < 0 {
-		return nil
-	}
 	in.unwatchDir()
 	wd, err := unix.InotifyAddWatch(in.fd, path, dirMask)
 	if err != nil {
@@ -80,71 +84,92 @@ func (in *inotify) unwatchDir() {
 	}
 }
 
-// watchFile watches the file that e names through a link, whose changes the
-// directory does not tell.
-func (in *inotify) watchFile(e *entry, path string) error {
+// watchFile watches the file that e names, open as fd, which may change
+// without the directory being told.
+func (in *inotify) watchFile(e *entry, fd int) bool {
 	if in.fd < 0 {
-		return errors.New("no inotify")
+		return false
 	}
-	wd, err := unix.InotifyAddWatch(in.fd, path, fileMask)
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", path, err)
-	}
-	if int32(wd) != e.wd {
+	n, err := unix.InotifyAddWatch(in.fd, "/proc/self/fd/"+strconv.Itoa(fd), fileMask)
+	wd := int32(n)
+	switch {
+	case err != nil:
 		in.unwatch(e)
-		if in.files[int32(wd)] != nil {
-			return errors.New("two links to one file")
-		}
-		e.wd = int32(wd)
-		in.files[e.wd] = e
+		return false
+	case wd != e.wd:
+		in.unwatch(e)
+		e.wd = wd
+		in.files[wd] = append(in.files[wd], e) // there may be other links to it
 	}
-	return nil
+	return true
 }
 
 func (in *inotify) unwatch(e *entry) {
-	if e.wd >= 0 && in.fd >= 0 {
-		_, _ = unix.InotifyRmWatch(in.fd, uint32(e.wd))
+	if e.wd < 0 {
+		return
+	}
+	rest := slices.DeleteFunc(in.files[e.wd], func(o *entry) bool { return o == e })
+	if len(rest) > 0 {
+		in.files[e.wd] = rest
+	} else {
 		delete(in.files, e.wd)
+		_, _ = unix.InotifyRmWatch(in.fd, uint32(e.wd))
 	}
 	e.wd = -1
 }
 
-// read empties the queue: the names of files that may have changed, whether
-// all may have, and whether the directory itself has moved or gone.
-func (in *inotify) read() (names map[string]struct{}, all, self bool) {
+// read takes what is in the queue now: the names of files that may have
+// changed, whether all may have, and whether the directory itself has moved or
+// gone. What comes meanwhile is for the next time, so that it ends.
+func (in *inotify) read() (names map[string]uint32, all, self bool) {
 	clear(in.names)
-	for {
+	for left := in.queued(); left > 0; {
 		n, err := unix.Read(in.fd, in.buf)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || n <= 0 {
-			return in.names, all, self
+			break
 		}
+		left -= n
 		for b := in.buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
 			// struct inotify_event: wd, mask, cookie, length of the name, name
 			wd, mask := int32(native.Uint32(b)), native.Uint32(b[4:])
 			end := unix.SizeofInotifyEvent + native.Uint32(b[12:])
 			name := b[unix.SizeofInotifyEvent:end]
 			b = b[end:]
-			switch e := in.files[wd]; {
-			case mask&unix.IN_Q_OVERFLOW != 0:
-				all = true
-			case e != nil:
-				in.names[e.name] = struct{}{}
-				if mask&unix.IN_IGNORED != 0 {
-					delete(in.files, wd)
-					e.wd = -1
-				}
-			case wd != in.dir: // of a watch that was given up
-			case mask&selfMask != 0:
-				all, self = true, true
-				if mask&unix.IN_IGNORED != 0 {
-					in.dir = -1
-				}
-			default:
-				in.names[string(bytes.TrimRight(name, "\x00"))] = struct{}{}
-			}
+			a, s := in.event(wd, mask, bytes.TrimRight(name, "\x00"))
+			all, self = all || a, self || s
 		}
 	}
+	return in.names, all, self
+}
+
+func (in *inotify) event(wd int32, mask uint32, name []byte) (all, self bool) {
+	linked := in.files[wd]
+	switch {
+	case mask&unix.IN_Q_OVERFLOW != 0:
+		return true, false
+	case linked != nil:
+		for _, e := range linked {
+			in.names[e.name] |= mask
+			if mask&unix.IN_IGNORED != 0 {
+				e.wd = -1
+			}
+		}
+		if mask&unix.IN_IGNORED != 0 {
+			delete(in.files, wd)
+		}
+	case wd != in.dir: // of a watch that was given up
+	case mask&selfMask != 0:
+		if mask&unix.IN_IGNORED != 0 {
+			in.dir = -1
+		}
+		return true, true
+	case len(name) == 0: // the directory's own mode or owner
+		return true, false
+	default:
+		in.names[string(name)] |= mask
+	}
+	return false, false
 }

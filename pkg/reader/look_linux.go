@@ -6,69 +6,51 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// dirStamp tells one directory, and one state of it, from another.
-type dirStamp struct {
-	dev, ino     uint64
-	size         int64
-	mtime, ctime unix.Timespec
-}
-
 // checkDir finds out whether the directory at the path is the one that is
 // watched, and scans it when that is needed.
 func (d *Dir) checkDir() {
-	var st unix.Stat_t
-	if err := unix.Stat(d.path, &st); err != nil {
+	now, err := d.stat("")
+	if err == nil && now.mode&unix.S_IFMT != unix.S_IFDIR {
+		err = unix.ENOTDIR
+	}
+	if err != nil {
 		d.lose(fmt.Errorf("stat %s: %w", d.path, err))
 		return
 	}
-	now := dirStamp{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
-	other := d.dirID.dev != now.dev || d.dirID.ino != now.ino
-	if other {
+	if d.stamp.dev != now.dev || d.stamp.ino != now.ino {
 		d.in.unwatchDir()
 		d.triedAt = time.Time{}
+		d.scanned = false
 	}
 	if !d.in.watching() && d.in.fd >= 0 && time.Since(d.triedAt) >= time.Second {
 		d.triedAt = time.Now()
-		if err := d.in.watchDir(d.path); err != nil {
-			d.opts.Report(Report{Err: fmt.Errorf("%w: %w", ErrNoInotify, err)})
-		}
-		d.scanned = false // after the watch, so that nothing falls between
-	}
-	if !d.in.watching() && now != d.dirID {
-		d.scanned = false
-	}
-	if d.scanned && !other {
-		return
-	}
-	d.dirID = now
-	if !d.in.watching() && young(st.Mtim, st.Ctim) {
-		d.dirID.size = -1 // changes within one clock tick look alike: scan again
-	}
-	d.scan()
-}
-
-// young tells whether a stamp is so new that more may happen under it.
-func young(stamps ...unix.Timespec) bool {
-	now := time.Now()
-	for _, t := range stamps {
-		if now.Sub(time.Unix(t.Unix())) < 20*time.Millisecond {
-			return true
+		if err := d.in.watchDir(d.path); err == nil {
+			d.scanned = false // after the watch, so that nothing falls between
+			d.noWatch = false
+		} else if !errors.Is(err, unix.EACCES) { // that the scan will tell
+			d.blind(err)
 		}
 	}
-	return false
+	switch {
+	case !d.scanned:
+		d.stamp, d.young = now, now.young()
+		d.scan(true)
+	case !d.in.watching() && (d.young || now != d.stamp):
+		d.stamp, d.young = now, now.young()
+		d.scan(false)
+	}
 }
 
 // lose is for a directory that cannot be looked at: its files are gone.
 func (d *Dir) lose(err error) {
 	d.scanned = false
-	d.dirID = dirStamp{}
+	d.stamp = stamp{}
 	d.in.unwatchDir()
 	for len(d.order) > 0 {
 		d.remove(d.order[len(d.order)-1])
@@ -77,22 +59,26 @@ func (d *Dir) lose(err error) {
 }
 
 func (d *Dir) setErr(err error) {
-	if (err == nil) != (d.err == nil) || err != nil && err.Error() != d.err.Error() {
+	if !sameErr(err, d.err) {
 		d.opts.Report(Report{Err: err})
 		d.changed = true
 	}
 	d.err = err
 }
 
-// scan looks at every file in the directory.
-func (d *Dir) scan() {
-	f, err := os.Open(d.path)
-	if err != nil {
-		d.lose(err)
+func sameErr(a, b error) bool {
+	return a == b || a != nil && b != nil && a.Error() == b.Error() //nolint:errorlint // any difference counts
+}
+
+// scan looks for files that have come or gone, and at all others too: anew, or
+// where they seem to have changed.
+func (d *Dir) scan(anew bool) {
+	names, err := readNames(d.path)
+	if shortage(err) {
+		d.scanned = false // what there is stays
+		d.setErr(err)
 		return
 	}
-	names, err := f.Readdirnames(-1)
-	_ = f.Close()
 	if err != nil {
 		d.lose(err)
 		return
@@ -100,24 +86,41 @@ func (d *Dir) scan() {
 	slices.Sort(names)
 	d.setErr(nil)
 	d.scanned = true
-	there := make(map[string]struct{}, len(names))
-	for _, n := range names {
-		there[n] = struct{}{}
-	}
 	for i := len(d.order) - 1; i >= 0; i-- {
-		if _, ok := there[d.order[i].name]; !ok {
+		if _, there := slices.BinarySearch(names, d.order[i].name); !there {
 			d.remove(d.order[i])
 		}
 	}
 	for _, n := range names {
-		d.consider(n)
+		if e := d.entries[n]; e != nil && !anew {
+			d.poll(e)
+		} else {
+			d.consider(n)
+		}
 	}
+}
+
+// readNames lists the directory.
+func readNames(path string) ([]string, error) {
+	fd, err := open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close() //nolint:errcheck // only read
+	return f.Readdirnames(-1)
+}
+
+// shortage tells whether an error is about us, not about the file.
+func shortage(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EAGAIN)
 }
 
 // hidden names are not looked at: writers use them for files not yet ready.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// events takes what the kernel has to tell.
+// events takes what the kernel has to tell: first of processes, since a
+// descriptor in the list may be another one after the files.
 func (d *Dir) events() {
 	var ev [64]unix.EpollEvent
 	for {
@@ -125,12 +128,22 @@ func (d *Dir) events() {
 		if err == unix.EINTR {
 			continue
 		}
-		for _, e := range ev[:max(n, 0)] {
-			if int(e.Fd) == d.in.fd {
-				d.fileEvents()
-			} else if p := d.ps.byFD[int(e.Fd)]; p != nil {
+		if n <= 0 {
+			return
+		}
+		var ps [len(ev)]*process
+		files := false
+		for i, e := range ev[:n] {
+			ps[i] = d.ps.byFD[int(e.Fd)]
+			files = files || int(e.Fd) == d.in.fd
+		}
+		for _, p := range ps[:n] {
+			if p != nil && d.ps.byPID[p.pid] == p {
 				d.ended(p)
 			}
+		}
+		if files {
+			d.fileEvents()
 		}
 		if n < len(ev) {
 			return
@@ -139,16 +152,27 @@ func (d *Dir) events() {
 }
 
 func (d *Dir) fileEvents() {
+	d.touches.Add(1) // before anybody can find the queue empty
 	names, all, self := d.in.read()
 	if self { // the directory is no longer the one at the path
-		d.dirID = dirStamp{}
+		d.stamp = stamp{}
 	}
 	if all {
 		d.scanned = false
 		return
 	}
-	for n := range names {
+	for n, mask := range names {
+		if e := d.entries[n]; mask&unix.IN_MODIFY != 0 && e != nil && e.file != nil {
+			d.setWritten(e, true)
+		}
 		d.consider(n)
+	}
+}
+
+// checkProcesses asks for processes of whose end nothing tells.
+func (d *Dir) checkProcesses() {
+	for _, p := range d.ps.gone() {
+		d.ended(p)
 	}
 }
 
@@ -156,10 +180,17 @@ func (d *Dir) fileEvents() {
 func (d *Dir) ended(p *process) {
 	d.ps.forget(p)
 	for e := range p.entries {
+		if d.ps.watchInner(e, p.pid, e.id) != nil {
+			continue // another one may be meant
+		}
 		e.pid = 0
 		if e.file != nil {
 			d.bury(e, e.file.Catalog.Header.Generation1, fmt.Errorf("process %d: %w", p.pid, ErrGone))
-			d.reload(e) // in case the file has changed as well
+		}
+	}
+	for e := range p.entries {
+		if e.state == Dead {
+			d.consider(e.name) // in case the file has changed as well
 		}
 	}
 }
@@ -177,38 +208,38 @@ func (d *Dir) checkHeads() {
 	for from := 0; from < len(d.heads); {
 		from = d.compareHeads(from)
 	}
-	if len(d.moved) == 0 {
-		return
+	for _, e := range d.moved {
+		if d.entries[e.name] == e {
+			d.consider(e.name)
+		}
 	}
-	es := make([]*entry, len(d.moved))
-	for i, k := range d.moved {
-		es[i] = d.heads[k].e
-	}
-	for _, e := range es {
-		d.reload(e)
-	}
+	clear(d.moved)
 }
 
 // compareHeads compares from head i on and notes those that differ or fault;
 // it returns where to go on.
 func (d *Dir) compareHeads(i int) (next int) {
-	var fault bool
-	defer func() {
-		next = i
-		if fault {
-			if d.heads[i].e.file != nil {
-				d.faults.Add(1)
-			}
-			d.moved = append(d.moved, i)
-			next++
-		}
-	}()
 	old := debug.SetPanicOnFault(true)
-	defer guard(old, &fault)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		r := recover()
+		if r == nil {
+			return
+		}
+		h := &d.heads[i]
+		if !h.m.faulted(r) {
+			panic(r)
+		}
+		if h.e.file != nil && !h.e.file.Held {
+			d.faults.Add(1)
+		}
+		d.moved = append(d.moved, h.e)
+		next = i + 1
+	}()
 	for ; i < len(d.heads); i++ {
 		h := &d.heads[i]
 		if h.m.word(offGeneration1) != h.g1 || h.m.word(offGeneration2) != h.g2 || h.m.word(0) != h.tag {
-			d.moved = append(d.moved, i)
+			d.moved = append(d.moved, h.e)
 		}
 	}
 	return i
@@ -216,32 +247,55 @@ func (d *Dir) compareHeads(i int) (next int) {
 
 // checkSuspects looks again at files whose values could not be read.
 func (d *Dir) checkSuspects() {
-	if d.suspects.Load() == 0 {
+	if d.suspects.Swap(0) == 0 {
 		return
 	}
-	for i := 0; i < len(d.order); i++ {
-		e := d.order[i]
-		if e.file != nil && e.file.marked.Load() {
-			e.file.marked.Store(false)
-			d.suspects.Add(-1)
-			d.reload(e)
+	for _, e := range slices.Clone(d.order) {
+		if e.file != nil && e.file.marked.Swap(false) {
+			d.consider(e.name)
 		}
 	}
-	d.suspects.Store(0)
 }
 
 // checkPolled looks again at what nothing tells of.
 func (d *Dir) checkPolled() {
-	room := d.overMax > 0 && len(d.heads) < d.opts.MaxFiles
-	if d.polled == 0 && !room && d.in.watching() {
+	d.moved = d.moved[:0]
+	for e := range d.polled {
+		d.moved = append(d.moved, e)
+	}
+	for _, e := range d.moved {
+		d.poll(e)
+	}
+	clear(d.moved)
+	if d.in.watching() || d.err != nil || time.Since(d.polledAt) < time.Second {
 		return
 	}
-	all := !d.in.watching() && d.err == nil && time.Since(d.polledAt) >= time.Second
-	if all {
-		d.polledAt = time.Now()
+	d.polledAt = time.Now()
+	for _, e := range slices.Clone(d.order) {
+		if d.entries[e.name] == e {
+			d.poll(e)
+		}
 	}
-	for _, e := range append([]*entry(nil), d.order...) {
-		if e.poll || all || e.state == Pending && !d.in.watching() || e.overMax && len(d.heads) < d.opts.MaxFiles {
+}
+
+// poll looks at a file if it seems to have changed.
+func (d *Dir) poll(e *entry) {
+	now, err := d.stat(e.name)
+	switch {
+	case err != nil && e.skip && d.in.watching(): // a link that still leads nowhere
+	case err == nil && now == e.stamp && !e.young && (e.state != Pending || e.head >= 0 || e.skip):
+	default:
+		d.consider(e.name)
+	}
+}
+
+// checkOverMax looks again at files for which there was no room, when there is.
+func (d *Dir) checkOverMax() {
+	if d.overMax == 0 || d.loaded >= d.opts.MaxFiles {
+		return
+	}
+	for _, e := range slices.Clone(d.order) {
+		if e.overMax && d.loaded < d.opts.MaxFiles {
 			d.consider(e.name)
 		}
 	}
@@ -266,99 +320,4 @@ func (d *Dir) checkHeld() {
 	}
 	clear(d.held[len(kept):])
 	d.held = kept
-}
-
-// consider looks at the file of that name, which may have changed in any way.
-func (d *Dir) consider(name string) {
-	if hidden(name) {
-		return
-	}
-	path := d.path + "/" + name
-	fd, err := openPath(path)
-	if err != nil {
-		d.unopened(name, path, err)
-		return
-	}
-	defer func() { _ = unix.Close(fd) }()
-	d.load(d.find(name), fd, path)
-}
-
-// unopened is for a name that leads to nothing that can be opened.
-func (d *Dir) unopened(name, path string, err error) {
-	var st unix.Stat_t
-	there := unix.Lstat(path, &st) == nil
-	e := d.entries[name]
-	switch {
-	case !there && e != nil:
-		d.remove(e)
-	case !there:
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK: // it may come to lead to something
-		d.skip(d.find(name), !errors.Is(err, unix.ELOOP))
-	default:
-		e = d.find(name)
-		d.reject(e, fileID{}, fmt.Errorf("open: %w", err))
-		d.setPoll(e, true)
-	}
-}
-
-// reload looks again at a file whose memory has changed.
-func (d *Dir) reload(e *entry) {
-	if d.entries[e.name] == e {
-		d.consider(e.name)
-	}
-}
-
-// openPath opens without any effect on what is there.
-func openPath(path string) (int, error) {
-	for {
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR {
-			return fd, err
-		}
-	}
-}
-
-// openFile opens for reading what the O_PATH descriptor stands for.
-func openFile(pathFD int, path string, id fileID) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(pathFD), flags, 0)
-	if err != unix.ENOENT {
-		return fd, err
-	}
-	if fd, err = unix.Open(path, flags, 0); err != nil { // no /proc
-		return fd, err
-	}
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && (uint64(st.Dev) != id.dev || st.Ino != id.ino) {
-		err = unix.EAGAIN
-	}
-	if err != nil {
-		_ = unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// skip is for what is not a file.
-func (d *Dir) skip(e *entry, poll bool) {
-	d.unload(e)
-	d.unwatch(e)
-	if !e.skip {
-		d.changed = true
-		d.opts.Report(Report{Name: e.name, State: e.state, Gone: true})
-	}
-	e.skip, e.state, e.err, e.id = true, Rejected, nil, fileID{}
-	d.setPoll(e, poll)
-	d.setOverMax(e, false)
-}
-
-// reject is for a file with which something is wrong.
-func (d *Dir) reject(e *entry, id fileID, err error) {
-	d.unload(e)
-	if e.pid != 0 {
-		d.ps.unwatch(e, e.pid)
-		e.pid = 0
-	}
-	e.id = id
-	d.set(e, Rejected, err)
 }

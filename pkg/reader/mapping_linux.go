@@ -2,15 +2,14 @@ package reader
 
 import (
 	"fmt"
-	"runtime/debug"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // mapping is a read-only shared mapping of the first size bytes of a file. Its
-// memory is only read through the load functions, under a guard, and no slice
-// or string over it exists.
+// memory is only read through word and appendString, with SetPanicOnFault on,
+// and no slice or string over it exists.
 type mapping struct {
 	base unsafe.Pointer
 	size uintptr
@@ -30,30 +29,25 @@ func (m mapping) unmap() {
 	}
 }
 
-// guard is deferred by functions that read mapped memory: it turns the fault
-// of a file that became shorter into ok == false. Anything else that panics is
-// a bug and goes on.
-//
-//	old := debug.SetPanicOnFault(true)
-//	defer guard(old, &fault)
-func guard(old bool, fault *bool) {
-	debug.SetPanicOnFault(old)
-	switch r := recover().(type) {
-	case nil:
-	case interface{ Addr() uintptr }: // runtime.errorAddressString
-		*fault = true
-	default:
-		panic(r)
-	}
+// faulted tells whether a recovered panic is a fault of this memory: its file
+// has become shorter. Any other panic is a bug.
+func (m mapping) faulted(r any) bool {
+	e, ok := r.(interface{ Addr() uintptr }) // runtime.errorAddressString
+	return ok && e.Addr()-uintptr(m.base) < m.size
 }
 
 // word loads the 8 bytes at off, once if they are aligned; the caller has
 // checked that they are inside.
 func (m mapping) word(off uint32) uint64 {
-	p := unsafe.Add(m.base, off)
 	if off&7 == 0 {
-		return load64(p)
+		return load64(unsafe.Add(m.base, off))
 	}
+	return m.unaligned(off)
+}
+
+//go:noinline // so that word is inlined
+func (m mapping) unaligned(off uint32) uint64 {
+	p := unsafe.Add(m.base, off)
 	var b [8]byte
 	if off&3 == 0 {
 		native.PutUint32(b[:4], load32(p))
@@ -78,4 +72,17 @@ func (m mapping) appendString(dst []byte, off uint64) []byte {
 		dst = append(dst, c)
 	}
 	return dst
+}
+
+// statx is stat(2) of a path that ends in NUL. It is here, with the other
+// pointers, because the package unix copies the path at every call.
+func statx(path *byte, x *unix.Statx_t) unix.Errno {
+	dir := unix.AT_FDCWD
+	for {
+		_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(path)),
+			unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(x)), 0)
+		if errno != unix.EINTR {
+			return errno
+		}
+	}
 }

@@ -1,43 +1,121 @@
 package reader
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// consider looks at the file of that name, which may have changed in any way.
+func (d *Dir) consider(name string) {
+	if hidden(name) {
+		return
+	}
+	path := d.path + "/" + name
+	fd, st, link, err := openPath(path)
+	if err == nil {
+		defer unix.Close(fd) //nolint:errcheck // only looked at
+		d.load(d.find(name), fd, &st, link, path)
+		return
+	}
+	e := d.entries[name]
+	switch {
+	case shortage(err):
+		d.busy(d.find(name), fmt.Errorf("open: %w", err))
+	case link: // it may come to lead to something
+		d.skip(d.find(name), true)
+	case err == unix.ENOENT && e != nil:
+		d.remove(e)
+	case err == unix.ENOENT:
+	default:
+		e = d.find(name)
+		d.reject(e, fileID{}, fmt.Errorf("open: %w", err))
+		d.setPoll(e, err != unix.EACCES) // of a new mode the directory tells
+	}
+}
+
+func open(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// openPath opens without any effect on what is there. link tells whether the
+// path is that of a symbolic link, even with an error.
+func openPath(path string) (fd int, st unix.Stat_t, link bool, err error) {
+	for _, flags := range []int{unix.O_PATH | unix.O_NOFOLLOW, unix.O_PATH} {
+		if fd, err = open(path, flags); err != nil {
+			return -1, st, link, err
+		}
+		if err = unix.Fstat(fd, &st); err != nil {
+			break
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			return fd, st, link, nil
+		}
+		link = true
+		_ = unix.Close(fd)
+	}
+	if err == nil {
+		err = unix.ELOOP // a file that became a link between the two
+	} else {
+		_ = unix.Close(fd)
+	}
+	return -1, st, link, err
+}
+
+// openFile opens for reading what the O_PATH descriptor stands for.
+func openFile(pathFD int, path string, id stamp) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
+	fd, err := open("/proc/self/fd/"+strconv.Itoa(pathFD), flags)
+	if err != unix.ENOENT {
+		return fd, err
+	}
+	if fd, err = open(path, flags); err != nil { // no /proc
+		return fd, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && (uint64(st.Dev) != id.dev || st.Ino != id.ino) { //nolint:unconvert // some architectures have 32 bits
+		err = unix.EAGAIN
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
 // load looks at the file behind the O_PATH descriptor and gives e the state
 // that this deserves. Loaded and unchanged is left as it is.
-func (d *Dir) load(e *entry, pathFD int, path string) {
-	var st unix.Stat_t
-	if err := unix.Fstat(pathFD, &st); err != nil {
-		d.reject(e, fileID{}, fmt.Errorf("stat: %w", err))
-		return
-	}
+func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string) {
+	e.setStamp(st)
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		d.skip(e, false)
+		d.skip(e, link)
 		return
 	}
-	d.watchLinks(e, &st, path)
-	id := fileID{uint64(st.Dev), st.Ino, st.Size, st.Mode}
-	fd, err := openFile(pathFD, path, id)
-	if err != nil {
-		d.reject(e, id, fmt.Errorf("open: %w", err))
-		if err != unix.EACCES && err != unix.EPERM { // of these two the file's status tells
-			d.setPoll(e, true)
-		}
-		return
+	d.watchLinks(e, st, link, pathFD)
+	d.setOverMax(e, false)
+	c, raw, fd, err := d.open(e, pathFD, path, st)
+	if fd >= 0 {
+		defer unix.Close(fd) //nolint:errcheck // only read
 	}
-	defer func() { _ = unix.Close(fd) }()
-	c, raw, err := d.read(fd, &st)
+	id := fileID{e.stamp.dev, e.stamp.ino, e.stamp.size}
+	if e.id.dev != id.dev || e.id.ino != id.ino {
+		d.setWritten(e, false)
+	}
 	old := e.file
 	switch {
 	case err == nil && old != nil && !old.Held && e.id.dev == id.dev && e.id.ino == id.ino && old.Catalog.Equal(c):
-		e.id = id
 		return // as it was: live values only
-	case err == nil && e.state == Dead && !e.skip && e.id == id && e.deadGen == c.Header.Generation1:
-		d.watchHead(e, fd, &st, raw)
+	case err == nil && e.state == Dead && e.id == id && e.deadGen == c.Header.Generation1:
+		d.unload(e)
+		d.watchHead(e, fd, st, raw)
 		return // its writer is still gone, whoever has its pid now
 	}
 	if old != nil && !old.Held {
@@ -46,27 +124,60 @@ func (d *Dir) load(e *entry, pathFD int, path string) {
 	switch {
 	case err == nil:
 		d.finish(e, fd, id, c)
+	case shortage(err):
+		d.busy(e, err)
 	case Unfinished(err):
-		d.pend(e, id, err, old)
+		d.pend(e, id, err)
 	default:
 		d.reject(e, id, err)
+		if fd < 0 && !errors.Is(err, unix.EACCES) && st.Size > 0 {
+			d.setPoll(e, true)
+		}
 	}
-	if e.state != Loaded {
-		d.watchHead(e, fd, &st, raw)
+	if e.state != Loaded && fd >= 0 {
+		d.watchHead(e, fd, st, raw)
 	}
 }
 
 // watchLinks makes sure that something tells when a file changes to which the
-// directory's name is not the only way.
-func (d *Dir) watchLinks(e *entry, st *unix.Stat_t, path string) {
-	var l unix.Stat_t
-	link := st.Nlink > 1 || unix.Lstat(path, &l) != nil || l.Mode&unix.S_IFMT == unix.S_IFLNK
-	if !link {
+// directory's name is not the only way. Where a link leads may change on the
+// way, too.
+func (d *Dir) watchLinks(e *entry, st *unix.Stat_t, link bool, pathFD int) {
+	if !link && st.Nlink == 1 {
 		d.in.unwatch(e)
 		d.setPoll(e, false)
 		return
 	}
-	d.setPoll(e, d.in.watchFile(e, path) != nil)
+	watched := d.in.watchFile(e, pathFD)
+	d.setPoll(e, link || !watched)
+}
+
+// open opens, copies and parses the file; fd is -1 where it could not be, or
+// need not be, opened. raw is its header, zero where it has none.
+func (d *Dir) open(e *entry, pathFD int, path string, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, fd int, err error) {
+	if st.Size == 0 { // files of /proc, too, that a link may lead to
+		p := parser{c: &Catalog{}}
+		return nil, raw, -1, p.header()
+	}
+	if fd, err = openFile(pathFD, path, e.stamp); err != nil {
+		return nil, raw, -1, fmt.Errorf("open: %w", err)
+	}
+	// Nothing was written to the file while it was read if its stamp is then the
+	// same, and SEEK_HOLE after the first of the two has waited for a write(2)
+	// in progress. Stores can change the stamp as well, so there is an end to it.
+	for try := 1; ; try++ {
+		_, _ = unix.Seek(fd, 0, unix.SEEK_HOLE)
+		c, raw, err = d.read(fd, st)
+		if unix.Fstat(fd, st) != nil || stampOf(st) == e.stamp || try == 3 {
+			return c, raw, fd, err
+		}
+		e.setStamp(st)
+	}
+}
+
+func (e *entry) setStamp(st *unix.Stat_t) {
+	e.stamp = stampOf(st)
+	e.young = e.stamp.young()
 }
 
 // read copies and parses the file. raw is its header, zero where it has none.
@@ -76,7 +187,7 @@ func (d *Dir) read(fd int, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, e
 		return nil, raw, err
 	}
 	p := parser{data: raw[:n], size: uint64(n), c: &Catalog{}}
-	if st.Size >= HeaderSize {
+	if n == HeaderSize { // it may have become shorter meanwhile
 		p.size = uint64(st.Size)
 	}
 	if err := p.header(); err != nil {
@@ -89,81 +200,92 @@ func (d *Dir) read(fd int, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, e
 	if err != nil {
 		return nil, raw, err
 	}
-	c, err = parse(data, real)
-	if err != nil {
+	if c, err = parse(data, real); err != nil {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte
 	if n, err := preadFull(fd, after[:], 0); err != nil || n < HeaderSize || after != raw {
-		return nil, raw, &FormatError{Section: SectionHeader, Index: -1, Field: "generation", Off: offGeneration1, Err: ErrInFlux, Detail: "changed while it was read"}
+		return nil, raw, p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "changed while it was read")
 	}
 	return c, raw, nil
 }
 
 // finish makes e a loaded file, if its writer lives and there is room.
 func (d *Dir) finish(e *entry, fd int, id fileID, c *Catalog) {
-	if err := d.writer(e, id, &c.Header); err != nil {
+	host, err := d.writer(e, id, &c.Header)
+	if err != nil {
 		e.id = id
 		d.bury(e, c.Header.Generation1, err)
 		return
 	}
-	d.dropHead(e) // its place is free
-	if len(d.heads) >= d.opts.MaxFiles {
+	if (e.file == nil || e.file.Held) && d.loaded >= d.opts.MaxFiles {
 		d.setOverMax(e, true)
 		d.reject(e, id, fmt.Errorf("%w: at most %d are mapped", ErrTooMany, d.opts.MaxFiles))
 		return
 	}
-	d.setOverMax(e, false)
-	m, err := mapFile(fd, id.size)
+	m, err := d.mapFile(fd, id.size)
 	if err != nil {
-		d.reject(e, id, err)
+		d.busy(e, err)
 		return
 	}
 	d.unload(e)
 	e.id = id
-	e.file = &File{Name: e.name, Catalog: c, id: id, m: m, dir: d}
+	e.file = &File{Name: e.name, Catalog: c, id: id, m: m, dir: d, pid: host}
+	d.loaded++
 	d.changed = true
 	tag := native.Uint64(append([]byte(Tag), native.AppendUint32(nil, c.Header.Version)...))
 	d.addHead(e, m, tag, c.Header.Generation1, c.Header.Generation2)
 	d.set(e, Loaded, nil)
 }
 
-// writer decides whether the writer of the file is alive.
-func (d *Dir) writer(e *entry, id fileID, h *Header) error {
+// mapFile is mapFile while there is room for the mappings of the heap, too.
+func (d *Dir) mapFile(fd int, size int64) (mapping, error) {
+	if len(d.heads)+len(d.retired) >= d.maxMaps {
+		return mapping{}, fmt.Errorf("map: %w", unix.ENOMEM)
+	}
+	return mapFile(fd, size)
+}
+
+// writer returns the pid here of the file's writer, 0 if that does not matter,
+// or that it is not alive.
+func (d *Dir) writer(e *entry, id fileID, h *Header) (host int32, err error) {
 	pid := int32(0)
 	if h.Flags&FlagProcess != 0 && d.opts.Process != ProcessOff {
 		pid = h.Process
 	}
-	if e.pid != 0 && e.pid != pid {
-		d.ps.unwatch(e, e.pid)
-		e.pid = 0
+	if e.pid != pid {
+		d.unwatchWriter(e)
 	}
-	if pid <= 0 {
-		return nil
+	if pid == 0 {
+		return 0, nil
 	}
-	if !d.ps.watch(e, pid) {
-		return fmt.Errorf("process %d: %w", pid, ErrGone)
+	p := d.ps.watch(e, pid, id)
+	if p == nil {
+		return 0, fmt.Errorf("process %d: %w", pid, ErrGone)
 	}
 	e.pid = pid
 	if d.opts.Process == ProcessStrict {
-		if mapped, known := maps(pid, id); known && !mapped {
-			d.ps.unwatch(e, pid)
-			e.pid = 0
-			return fmt.Errorf("process %d does not map the file: %w", pid, ErrGone)
+		if mapped, known := maps(p.host, id, e.name); known && !mapped {
+			d.unwatchWriter(e)
+			return 0, fmt.Errorf("process %d does not map the file: %w", pid, ErrGone)
 		}
 	}
-	return nil
+	return p.host, nil
 }
 
-// pend makes e a pending file. What it was before stays visible for a while,
-// without values: its writer is about to publish it again.
-func (d *Dir) pend(e *entry, id fileID, err error, old *File) {
-	until := e.until
-	d.unload(e)
+func (d *Dir) unwatchWriter(e *entry) {
 	if e.pid != 0 {
 		d.ps.unwatch(e, e.pid)
 		e.pid = 0
 	}
+}
+
+// pend makes e a pending file. What it was before stays visible for a while,
+// without values: its writer is about to publish it again.
+func (d *Dir) pend(e *entry, id fileID, err error) {
+	old, until := e.file, e.until
+	d.unload(e)
+	d.unwatchWriter(e)
 	e.id = id
 	if old != nil {
 		if !old.Held {
@@ -173,19 +295,47 @@ func (d *Dir) pend(e *entry, id fileID, err error, old *File) {
 		}
 		e.file, e.until = old, until
 	}
+	if !d.in.watching() {
+		d.setPoll(e, true)
+	}
 	d.set(e, Pending, err)
+}
+
+// busy is for a file that cannot be looked at now through no fault of its own.
+func (d *Dir) busy(e *entry, err error) {
+	d.pend(e, fileID{}, err)
+	e.stamp = stamp{}
+	d.setPoll(e, true)
+}
+
+// skip is for what is not a file.
+func (d *Dir) skip(e *entry, poll bool) {
+	d.unload(e)
+	d.unwatch(e)
+	if !e.skip {
+		d.changed = true
+		d.opts.Report(Report{Name: e.name, State: e.state, Gone: true})
+	}
+	e.skip, e.state, e.err, e.id = true, Rejected, nil, fileID{}
+	d.setPoll(e, poll)
+	d.setOverMax(e, false)
+}
+
+// reject is for a file with which something is wrong.
+func (d *Dir) reject(e *entry, id fileID, err error) {
+	d.unload(e)
+	d.unwatchWriter(e)
+	e.id = id
+	d.set(e, Rejected, err)
 }
 
 // watchHead maps the header of a file that is not loaded, so that the writer's
 // last store is seen. Files too short for one grow with an event.
 func (d *Dir) watchHead(e *entry, fd int, st *unix.Stat_t, raw [HeaderSize]byte) {
-	if st.Size < HeaderSize || len(d.heads) >= d.opts.MaxFiles || e.head >= 0 {
-		if st.Size >= HeaderSize && e.head < 0 {
-			d.setPoll(e, true)
-		}
+	if st.Size < HeaderSize || e.head >= 0 {
 		return
 	}
-	m, err := mapFile(fd, HeaderSize)
+	m, err := d.mapFile(fd, HeaderSize)
 	if err != nil {
 		d.setPoll(e, true)
 		return

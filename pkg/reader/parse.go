@@ -1,10 +1,10 @@
 package reader
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 )
 
 var native = binary.NativeEndian
@@ -25,23 +25,19 @@ func Parse(data []byte) (*Catalog, error) { return parse(data, uint64(len(data))
 // parse is Parse of an image of which only real bytes are not holes: a sparse
 // file must not make us take the memory it does not take itself.
 func parse(data []byte, real uint64) (*Catalog, error) {
-	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data))}, texts: map[uint64]Text{}}
-	if err := p.header(); err != nil {
-		return nil, err
+	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data)), arena: make([]byte, 0, real/8)}}
+	for _, step := range []func() error{p.header, p.toc, p.indoms, p.metrics, p.values, p.labels} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	if err := p.toc(); err != nil {
-		return nil, err
-	}
-	p.indoms()
-	p.metrics()
-	p.values()
-	p.labels()
-	if p.overlap {
-		return nil, p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "their text is longer than the file")
-	}
-	p.c.arena = slices.Clip(p.c.arena)
+	p.c.arena = exact(p.c.arena)
+	p.c.instances = exact(p.c.instances)
 	return p.c, nil
 }
+
+// exact gives back the memory that append took in advance.
+func exact[E any](s []E) []E { return append(make([]E, 0, len(s)), s...) }
 
 type parser struct {
 	data    []byte
@@ -51,8 +47,9 @@ type parser struct {
 	section [SectionLabels + 1]TOCEntry // Section is set where the file has it
 	domain  []domain                    // of each indom kept
 	serials map[uint32]int32            // indom's serial to its index
-	texts   map[uint64]Text             // strings already copied
-	overlap bool
+	slots   []Text                      // strings already copied, by their place in the strings section
+	texts   map[uint64]Text             // likewise, those elsewhere; zero where there is none
+	overlap error                       // entries share more bytes than the file has
 }
 
 // domain is where the instances of an indom lie in the file.
@@ -65,11 +62,18 @@ func (p *parser) errorf(s Section, index int, field string, off uint64, err erro
 	return &FormatError{Section: s, Index: index, Field: field, Off: off, Err: err, Detail: fmt.Sprintf(format, args...)}
 }
 
-func (p *parser) remark(s Section, index int, field string, off uint64, err error, format string, args ...any) {
+// remark costs next to nothing once there are enough: a file can be full of
+// what is wrong.
+func (p *parser) remark(s Section, index int, field string, off uint64, err error, format string, args ...uint64) {
 	p.c.RemarkCount++
-	if len(p.c.Remarks) < MaxRemarks {
-		p.c.Remarks = append(p.c.Remarks, p.errorf(s, index, field, off, err, format, args...))
+	if len(p.c.Remarks) >= MaxRemarks {
+		return
 	}
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	p.c.Remarks = append(p.c.Remarks, p.errorf(s, index, field, off, err, format, list...))
 }
 
 // inside tells whether n elements of elem bytes from off lie in the file.
@@ -153,8 +157,27 @@ func (p *parser) elem(s Section) uint64 {
 	}
 }
 
+// index tells which entry of elem bytes, of n from off, begins at at.
+func index(at, off, n, elem uint64) (i uint64, ok bool) {
+	x := at - off // wraps when at < off: too far then
+	switch elem { // divisions by constants are cheap
+	case Metric1Size:
+		i, x = x/Metric1Size, x%Metric1Size
+	case Metric2Size:
+		i, x = x/Metric2Size, x%Metric2Size
+	case Instance1Size:
+		i, x = x/Instance1Size, x%Instance1Size
+	default:
+		i, x = x/elem, x%elem
+	}
+	return i, x == 0 && at >= off && i < n
+}
+
 func (p *parser) toc() error {
 	const keep = 64 // entries kept in the Catalog: six make sense
+	if n := uint64(p.c.Header.TOCCount); n > p.real/TOCEntrySize {
+		return p.errorf(SectionHeader, -1, "toc count", offTOCCount, ErrCount, "%d entries in a sparse file with %d bytes of data", n, p.real)
+	}
 	for i := range uint64(p.c.Header.TOCCount) {
 		off := HeaderSize + i*TOCEntrySize
 		e := TOCEntry{Section: Section(p.u32(off)), Count: int32(p.u32(off + 4)), Offset: p.u64(off + 8)}
@@ -170,6 +193,9 @@ func (p *parser) toc() error {
 			return p.errorf(sectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
 		}
 	}
+	if n := uint64(p.section[SectionStrings].Count); n <= p.real/StringSize {
+		p.slots = make([]Text, n)
+	}
 	return nil
 }
 
@@ -177,13 +203,13 @@ func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
 	s := e.Section
 	switch {
 	case s < SectionInDoms || s > SectionLabels:
-		p.remark(sectionTOC, i, "type", off, ErrRange, "%d", uint32(s))
+		p.remark(sectionTOC, i, "type", off, ErrRange, "%d", uint64(s))
 		return nil
 	case s == SectionLabels && p.c.Header.Version < 3:
-		p.remark(sectionTOC, i, "type", off, ErrRange, "labels in version %d", p.c.Header.Version)
+		p.remark(sectionTOC, i, "type", off, ErrRange, "labels in version %d", uint64(p.c.Header.Version))
 		return nil
 	case p.section[s].Section != 0:
-		p.remark(sectionTOC, i, "type", off, ErrDuplicate, "a second section of %ss", s)
+		p.remark(sectionTOC, i, "type", off, ErrDuplicate, "a second section of "+s.String()+"s")
 		return nil
 	}
 	var err *FormatError
@@ -199,34 +225,50 @@ func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
 		return nil
 	}
 	if s == SectionStrings || s == SectionLabels { // nothing depends on their TOC entry
-		p.remark(sectionTOC, i, err.Field, err.Off, err.Err, "%s", err.Detail)
+		p.remark(sectionTOC, i, err.Field, err.Off, err.Err, err.Detail)
 		return nil
 	}
 	return err
 }
 
 // text copies the string at off, 256 bytes at most, to its first NUL; ok is
-// false where there is none in the file.
+// false where there is none in the file. Every string is copied once.
 func (p *parser) text(off uint64) (t Text, ok bool) {
+	if k, ok := index(off, p.section[SectionStrings].Offset, uint64(len(p.slots)), StringSize); ok {
+		if p.slots[k] == 0 {
+			p.slots[k] = p.copy(off)
+		}
+		return p.slots[k], true
+	}
 	if t, ok := p.texts[off]; ok {
 		return t, t != 0
 	}
 	if off >= HeaderSize && off < p.size {
-		b := p.data[off:min(off+StringSize, p.size)]
-		if n := slices.Index(b, 0); n >= 0 {
-			t = p.add(b[:n])
-		} else if len(b) == StringSize {
-			t = p.add(b[:StringSize-1])
-		}
+		t = p.copy(off)
+	}
+	if p.texts == nil {
+		p.texts = map[uint64]Text{}
 	}
 	p.texts[off] = t
 	return t, t != 0
 }
 
+// copy copies the string at off, which is inside the file.
+func (p *parser) copy(off uint64) Text {
+	b := p.data[off:min(off+StringSize, p.size)]
+	if n := bytes.IndexByte(b, 0); n >= 0 {
+		return p.add(b[:n])
+	}
+	if len(b) < StringSize {
+		return 0
+	}
+	return p.add(b[:StringSize-1])
+}
+
 // name copies the name in the field of n bytes at off.
 func (p *parser) name(off, n uint64) Text {
 	b := p.data[off : off+n-1]
-	if i := slices.Index(b, 0); i >= 0 {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}
 	return p.add(b)
@@ -236,7 +278,9 @@ func (p *parser) name(off, n uint64) Text {
 // file; those which are would let a small file take any amount of memory.
 func (p *parser) add(b []byte) Text {
 	if uint64(len(p.c.arena)+len(b)+1) > p.real {
-		p.overlap = true
+		if p.overlap == nil {
+			p.overlap = p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "more text than the file has bytes")
+		}
 		return 0
 	}
 	p.c.arena = append(append(p.c.arena, byte(len(b))), b...)

@@ -1,53 +1,64 @@
 package reader
 
+import "slices"
+
 // indoms reads the indoms and their instances.
-func (p *parser) indoms() {
+func (p *parser) indoms() error {
 	sec := p.section[SectionInDoms]
-	p.serials = map[uint32]int32{}
+	p.serials = make(map[uint32]int32, sec.Count)
+	p.c.InDoms = make([]InDom, 0, sec.Count)
+	p.domain = make([]domain, 0, sec.Count)
+	left := p.real / p.elem(SectionInstances) // instances that the file has room for
 	for i := range uint64(sec.Count) {
 		off := sec.Offset + i*InDomSize
 		d := InDom{Serial: p.u32(off), first: uint32(len(p.c.instances))}
 		n, at := uint64(p.u32(off+4)), p.u64(off+8)
 		if _, dup := p.serials[d.Serial]; dup {
-			p.remark(SectionInDoms, int(i), "serial", off, ErrDuplicate, "%d", d.Serial)
+			p.remark(SectionInDoms, int(i), "serial", off, ErrDuplicate, "%d", uint64(d.Serial))
 			continue
 		}
 		if n > 0 && !p.inside(at, n, p.elem(SectionInstances)) {
 			p.remark(SectionInDoms, int(i), "offset", off+8, ErrBounds, "%d instances from %d in a file of %d", n, at, p.size)
 			n = 0
 		}
+		if n > left {
+			return p.errorf(SectionInDoms, int(i), "count", off+4, ErrCount, "%d instances, more than there are bytes for in the file", n)
+		}
+		left -= n
 		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16)
 		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24)
 		dom := domain{off: at, n: n, rising: true}
 		p.instances(&dom)
-		if p.overlap {
-			return
+		if p.overlap != nil {
+			return p.overlap
 		}
 		d.n = uint32(len(p.c.instances)) - d.first
 		p.serials[d.Serial] = int32(len(p.c.InDoms))
 		p.c.InDoms = append(p.c.InDoms, d)
 		p.domain = append(p.domain, dom)
 	}
+	return nil
 }
 
 // instances appends the instances of one indom: those with a name, no
 // internal id twice.
 func (p *parser) instances(d *domain) {
 	elem, first := p.elem(SectionInstances), len(p.c.instances)
+	p.c.instances = slices.Grow(p.c.instances, int(d.n))
 	var seen map[int32]struct{} // ids, once they are known not to rise
 	for i := range d.n {
 		off := d.off + i*elem
 		t := p.external(off)
-		if p.overlap {
-			return
-		}
 		if t == 0 {
+			if p.overlap != nil {
+				return
+			}
 			p.remark(SectionInstances, int(i), "name", off+16, ErrNoName, "indom at %d", d.off)
 			continue
 		}
 		in := Instance{Internal: int32(p.u32(off + 12)), External: t}
 		if in.Internal == -1 { // means "none" everywhere in PCP
-			p.remark(SectionInstances, int(i), "internal", off+12, ErrRange, "%d", in.Internal)
+			p.remark(SectionInstances, int(i), "internal", off+12, ErrRange, "-1")
 			continue
 		}
 		kept := p.c.instances[first:]
@@ -60,7 +71,7 @@ func (p *parser) instances(d *domain) {
 		}
 		if !d.rising {
 			if _, dup := seen[in.Internal]; dup {
-				p.remark(SectionInstances, int(i), "internal", off+12, ErrDuplicate, "%d", in.Internal)
+				p.remark(SectionInstances, int(i), "internal", off+12, ErrDuplicate, "%d", uint64(uint32(in.Internal)))
 				continue
 			}
 			seen[in.Internal] = struct{}{}
@@ -90,5 +101,6 @@ func (p *parser) named(off uint64) bool {
 	if p.c.Header.Version == 1 {
 		return p.data[off+16] != 0
 	}
-	return len(p.c.Text(p.texts[p.u64(off+16)])) > 0
+	t, _ := p.text(p.u64(off + 16))
+	return len(p.c.Text(t)) > 0
 }

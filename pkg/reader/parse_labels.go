@@ -6,10 +6,7 @@ import (
 )
 
 // labels reads the labels, whatever they belong to.
-func (p *parser) labels() {
-	if p.overlap {
-		return
-	}
+func (p *parser) labels() error {
 	sec := p.section[SectionLabels]
 	p.c.Labels = make([]Label, sec.Count)
 	for i := range uint64(sec.Count) {
@@ -28,4 +25,6 @@ func (p *parser) labels() {
 		x, y := &p.c.Labels[a], &p.c.Labels[b]
 		return cmp.Or(cmp.Compare(x.Identity, y.Identity), cmp.Compare(x.Internal, y.Internal))
 	})
+	p.c.instLabels = exact(p.c.instLabels)
+	return p.overlap
 }

@@ -3,7 +3,7 @@ package reader
 import "slices"
 
 // metrics reads the metrics, whatever their names and items.
-func (p *parser) metrics() {
+func (p *parser) metrics() error {
 	sec, size := p.section[SectionMetrics], p.elem(SectionMetrics)
 	p.c.Metrics = make([]Metric, sec.Count)
 	for i := range uint64(sec.Count) {
@@ -30,21 +30,19 @@ func (p *parser) metrics() {
 			if k, ok := p.serials[uint32(m.Serial)]; ok {
 				m.InDom = k
 			} else {
-				p.remark(SectionMetrics, int(i), "indom", rest+16, ErrReference, "no indom has the serial %d", uint32(m.Serial))
+				p.remark(SectionMetrics, int(i), "indom", rest+16, ErrReference, "no indom has the serial %d", uint64(uint32(m.Serial)))
 			}
 		}
-		if p.overlap {
-			return
+		if p.overlap != nil {
+			return p.overlap
 		}
 	}
+	return nil
 }
 
 // values finds the value slots of each metric: first come, first kept, as
 // PCP's look-up does.
-func (p *parser) values() {
-	if p.overlap {
-		return
-	}
+func (p *parser) values() error {
 	sec := p.section[SectionValues]
 	owner := make([]int32, sec.Count) // metric of each value, -1: left out
 	total := uint32(0)
@@ -74,7 +72,9 @@ func (p *parser) values() {
 		if m := &p.c.Metrics[k]; !m.Singular() {
 			inst := p.u64(off + 24)
 			ref.Inst = int32(p.u32(inst + 12))
-			pos[next[k]] = uint32((inst - p.domain[m.InDom].off) / p.elem(SectionInstances))
+			d := &p.domain[m.InDom]
+			n, _ := index(inst, d.off, d.n, p.elem(SectionInstances))
+			pos[next[k]] = uint32(n)
 		}
 		p.c.values[next[k]] = ref
 		next[k]++
@@ -82,33 +82,34 @@ func (p *parser) values() {
 	for i := range p.c.Metrics {
 		p.order(i, pos)
 	}
+	return nil
 }
 
 // owner checks value i at off and returns the index of its metric, or -1.
 func (p *parser) owner(i int, off uint64) int32 {
 	sec, size := p.section[SectionMetrics], p.elem(SectionMetrics)
 	at := p.u64(off + 16)
-	if at < sec.Offset || (at-sec.Offset)%size != 0 || (at-sec.Offset)/size >= uint64(sec.Count) {
+	k, ok := index(at, sec.Offset, uint64(sec.Count), size)
+	if !ok {
 		p.remark(SectionValues, i, "metric", off+16, ErrReference, "metric at %d", at)
 		return -1
 	}
-	k := int32((at - sec.Offset) / size)
 	m := &p.c.Metrics[k]
 	if m.Singular() {
-		return k
+		return int32(k)
 	}
 	if m.InDom < 0 {
 		return -1 // remarked with the metric
 	}
 	d, inst, elem := &p.domain[m.InDom], p.u64(off+24), p.elem(SectionInstances)
-	if inst < d.off || (inst-d.off)%elem != 0 || (inst-d.off)/elem >= d.n {
-		p.remark(SectionValues, i, "instance", off+24, ErrReference, "instance at %d of indom %d", inst, m.Serial)
+	if _, ok := index(inst, d.off, d.n, elem); !ok {
+		p.remark(SectionValues, i, "instance", off+24, ErrReference, "instance at %d of indom %d", inst, uint64(uint32(m.Serial)))
 		return -1
 	}
 	if !p.named(inst) || int32(p.u32(inst+12)) == -1 {
 		return -1 // remarked with the instance
 	}
-	return k
+	return int32(k)
 }
 
 // order brings the values of metric i into the order of its indom and drops
@@ -155,7 +156,7 @@ func (p *parser) order(i int, pos []uint32) {
 func (p *parser) drop(i, n int) {
 	m := &p.c.Metrics[i]
 	if int(m.n) > n {
-		p.remark(SectionMetrics, i, "", p.section[SectionMetrics].Offset+uint64(i)*p.elem(SectionMetrics), ErrDuplicate, "%d values for instances that have one", int(m.n)-n)
+		p.remark(SectionMetrics, i, "", p.section[SectionMetrics].Offset+uint64(i)*p.elem(SectionMetrics), ErrDuplicate, "%d values for instances that have one", uint64(m.n)-uint64(n))
 		m.n = uint32(n)
 	}
 }

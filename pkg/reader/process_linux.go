@@ -3,9 +3,11 @@ package reader
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,8 +32,9 @@ var ErrGone = errors.New("process gone")
 
 // process is a watched writer.
 type process struct {
-	pid     int32
-	fd      int // its pidfd, -1 without
+	pid     int32 // as files have it
+	host    int32 // as this process sees it
+	fd      int   // its pidfd, -1 without
 	entries map[*entry]struct{}
 }
 
@@ -43,27 +46,71 @@ type processes struct {
 	check   ProcessCheck
 	byPID   map[int32]*process
 	byFD    map[int]*process
+	maxFD   int  // pidfds, so that some descriptors are left
 	noPidfd bool // the kernel or a sandbox refuses them
 	without int  // processes without a pidfd
 	asked   time.Time
+	inner   map[int32][]int32 // during a Look: innermost pids to pids here
 }
 
-// watch tells whether the writer of e runs, and from then on when it ends.
-func (ps *processes) watch(e *entry, pid int32) bool {
+// spareFDs is how many descriptors watched writers leave to everything else.
+const spareFDs = 64
+
+func newProcesses(epfd int, check ProcessCheck) processes {
+	ps := processes{epfd: epfd, check: check, byPID: map[int32]*process{}, byFD: map[int]*process{}, maxFD: 1024 - spareFDs}
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil {
+		ps.maxFD = int(min(lim.Cur, 1<<30)) - spareFDs
+	}
+	return ps
+}
+
+// watch returns the writer of e, a file with that id, nil if it does not run.
+// Its end will be known.
+func (ps *processes) watch(e *entry, pid int32, id fileID) *process {
 	if p := ps.byPID[pid]; p != nil {
 		p.entries[e] = struct{}{}
-		return true
+		return p
 	}
-	fd, alive := ps.open(pid)
-	if !alive && ps.check == ProcessAny {
-		if host := innermost(pid); host != 0 {
-			fd, alive = ps.open(host)
+	if fd, alive := ps.open(pid); alive {
+		return ps.add(e, pid, pid, fd)
+	}
+	return ps.watchInner(e, pid, id)
+}
+
+// watchInner is watch for processes of PID namespaces below: one that maps the
+// file before others.
+func (ps *processes) watchInner(e *entry, pid int32, id fileID) *process {
+	if ps.check != ProcessAny {
+		return nil
+	}
+	if p := ps.byPID[pid]; p != nil {
+		p.entries[e] = struct{}{}
+		return p
+	}
+	hosts := slices.Clone(ps.innermost(pid))
+	slices.SortStableFunc(hosts, func(a, b int32) int {
+		x, _ := maps(a, id, e.name)
+		y, _ := maps(b, id, e.name)
+		return cmp.Compare(btoi(y), btoi(x))
+	})
+	for _, host := range hosts {
+		if fd, alive := ps.open(host); alive {
+			return ps.add(e, pid, host, fd)
 		}
 	}
-	if !alive {
-		return false
+	return nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
 	}
-	p := &process{pid: pid, fd: fd, entries: map[*entry]struct{}{e: {}}}
+	return 0
+}
+
+func (ps *processes) add(e *entry, pid, host int32, fd int) *process {
+	p := &process{pid: pid, host: host, fd: fd, entries: map[*entry]struct{}{e: {}}}
 	if fd >= 0 {
 		ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
 		if unix.EpollCtl(ps.epfd, unix.EPOLL_CTL_ADD, fd, &ev) != nil {
@@ -77,32 +124,46 @@ func (ps *processes) watch(e *entry, pid int32) bool {
 		ps.without++
 	}
 	ps.byPID[pid] = p
-	return true
+	return p
 }
 
 // open returns a pidfd of the process, -1 where there are none to be had.
 func (ps *processes) open(pid int32) (fd int, alive bool) {
-	if !ps.noPidfd {
+	if !ps.noPidfd && len(ps.byFD) < ps.maxFD {
 		fd, err := unix.PidfdOpen(int(pid), 0)
-		switch {
-		case err == nil:
+		switch err {
+		case nil:
+			if ended(fd) {
+				_ = unix.Close(fd)
+				return -1, false
+			}
 			return fd, true
-		case err == unix.ESRCH || err == unix.EINVAL || err == unix.ENOENT: // no such process, or a thread of one
+		case unix.ESRCH, unix.EINVAL, unix.ENOENT: // no such process, or a thread of one
 			return -1, false
-		case err == unix.ENOSYS || err == unix.EPERM:
+		case unix.ENOSYS, unix.EPERM:
 			ps.noPidfd = true
 		}
 	}
 	return -1, exists(pid)
 }
 
-// exists asks whether a process, not a thread, has that pid.
+// ended tells whether the process of a pidfd has, even if nobody has waited
+// for it.
+func ended(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0
+}
+
+// exists asks whether a process, neither a thread nor a zombie, has that pid.
 func exists(pid int32) bool {
 	if err := unix.Kill(int(pid), 0); err != nil && err != unix.EPERM {
 		return false
 	}
-	tgid, known := statusField(pid, "Tgid:")
-	return !known || tgid == strconv.Itoa(int(pid))
+	status := readStatus(pid)
+	tgid, known := field(status, "Tgid:")
+	state, _ := field(status, "State:")
+	return !known || tgid == strconv.Itoa(int(pid)) && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
 
 // unwatch ends e's interest in its writer.
@@ -127,27 +188,32 @@ func (ps *processes) forget(p *process) {
 	}
 }
 
-// gone calls f for every process without a pidfd that has ended.
-func (ps *processes) gone(f func(*process)) {
+// gone returns the processes without a pidfd that have ended.
+func (ps *processes) gone() (out []*process) {
 	if ps.without == 0 || time.Since(ps.asked) < time.Second {
-		return
+		return nil
 	}
 	ps.asked = time.Now()
 	for _, p := range ps.byPID {
-		if p.fd < 0 && !exists(p.pid) {
-			f(p)
+		if p.fd < 0 && !exists(p.host) {
+			out = append(out, p)
 		}
 	}
+	return out
 }
 
-// statusField returns a field of /proc/PID/status; known is false where that
-// cannot be read.
-func statusField(pid int32, key string) (value string, known bool) {
+// readStatus returns /proc/PID/status, nothing where that cannot be read.
+func readStatus(pid int32) []byte {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return "", false
+		return nil
 	}
-	for line := range bytes.Lines(b) {
+	return b
+}
+
+// field returns a field of a status file.
+func field(status []byte, key string) (value string, known bool) {
+	for line := range bytes.Lines(status) {
 		if v, ok := bytes.CutPrefix(line, []byte(key)); ok {
 			return string(bytes.TrimSpace(v)), true
 		}
@@ -155,41 +221,51 @@ func statusField(pid int32, key string) (value string, known bool) {
 	return "", false
 }
 
-// innermost returns the pid here of a process in a PID namespace below whose
-// own pid there is pid, or 0.
-func innermost(pid int32) int32 {
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		return 0
-	}
-	want := strconv.Itoa(int(pid))
-	for _, d := range dirs {
-		n, err := strconv.ParseInt(d.Name(), 10, 32)
-		if err != nil {
-			continue
+// innermost returns the pids here of the processes in PID namespaces below
+// whose own pid there is pid. It reads /proc once for all files of a Look.
+func (ps *processes) innermost(pid int32) []int32 {
+	if ps.inner == nil {
+		ps.inner = map[int32][]int32{}
+		dirs, _ := os.ReadDir("/proc")
+		for _, d := range dirs {
+			host, err := strconv.ParseInt(d.Name(), 10, 32)
+			if err != nil {
+				continue
+			}
+			v, _ := field(readStatus(int32(host)), "NSpid:")
+			ids := strings.Fields(v)
+			if len(ids) < 2 {
+				continue
+			}
+			if n, err := strconv.ParseInt(ids[len(ids)-1], 10, 32); err == nil {
+				ps.inner[int32(n)] = append(ps.inner[int32(n)], int32(host))
+			}
 		}
-		v, _ := statusField(int32(n), "NSpid:")
-		if ids := strings.Fields(v); len(ids) > 1 && ids[len(ids)-1] == want {
-			return int32(n)
-		}
 	}
-	return 0
+	return ps.inner[pid]
 }
 
-// maps tells whether the process maps the file; known is false where that
-// cannot be seen.
-func maps(pid int32, id fileID) (mapped, known bool) {
+// maps tells whether the process maps the file of that id and name; known is
+// false where that cannot be seen. Some file systems (btrfs, overlayfs) show
+// another device there than stat(2), so the same inode number and name is
+// enough.
+func maps(pid int32, id fileID, name string) (mapped, known bool) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return false, false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	want := fmt.Sprintf("%02x:%02x %d ", unix.Major(id.dev), unix.Minor(id.dev), id.ino)
+	dev := fmt.Sprintf("%02x:%02x", unix.Major(id.dev), unix.Minor(id.dev))
+	ino := strconv.FormatUint(id.ino, 10)
 	s := bufio.NewScanner(f)
 	seen := false
-	for s.Scan() {
+	for s.Scan() { // address perms offset dev inode pathname
 		seen = true
-		if fields := strings.Fields(s.Text()); len(fields) >= 5 && fields[3]+" "+fields[4]+" " == want {
+		line := strings.Fields(s.Text())
+		if len(line) < 5 || line[4] != ino {
+			continue
+		}
+		if line[3] == dev || strings.Contains(s.Text(), "/"+name) {
 			return true, true
 		}
 	}

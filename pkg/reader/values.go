@@ -57,44 +57,45 @@ func (f *File) Load(wants []Want, v *Values) bool {
 }
 
 func (f *File) load(wants []Want, v *Values) (ok bool) {
-	var fault bool
+	old := debug.SetPanicOnFault(true)
 	defer func() {
-		if fault && f.dir != nil {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			if !f.m.faulted(r) {
+				panic(r)
+			}
 			f.dir.faults.Add(1)
-		}
-		if fault || !ok {
-			f.suspect()
 			ok = false
 		}
+		if !ok {
+			f.suspect()
+		}
 	}()
-	old := debug.SetPanicOnFault(true)
-	defer guard(old, &fault)
-	sentinel := f.Catalog.Header.Flags&FlagSentinel != 0
+	total := 0
+	for i := range wants {
+		total += len(wants[i].Refs)
+	}
+	n := len(v.Insts)
+	v.Insts, v.Bits, v.End = slices.Grow(v.Insts, total), slices.Grow(v.Bits, total), slices.Grow(v.End, len(wants))
+	l := loader{m: f.m, sentinel: f.Catalog.Header.Flags&FlagSentinel != 0, insts: v.Insts[n : n+total], bits: v.Bits[n : n+total]}
 	for i := range wants {
 		w := &wants[i]
-		n := len(v.Insts)
-		v.Insts, v.Bits = slices.Grow(v.Insts, len(w.Refs)), slices.Grow(v.Bits, len(w.Refs))
-		insts, bits := v.Insts[n:n+len(w.Refs)], v.Bits[n:n+len(w.Refs)]
-		k := 0
 		switch w.Type {
-		case TypeI64, TypeU64:
-			k = f.loadInts(w.Refs, insts, bits, sentinel)
 		case TypeI32, TypeU32:
-			k = f.loadInts(w.Refs, insts, bits, sentinel)
-			for j := range bits[:k] {
-				bits[j] = uint64(first32(bits[j]))
-			}
+			l.ints(w.Refs, true)
+		case TypeI64, TypeU64:
+			l.ints(w.Refs, false)
 		case TypeFloat, TypeDouble:
-			k = f.loadFloats(w.Refs, insts, bits, w.Type == TypeFloat, sentinel)
+			l.floats(w.Refs, w.Type == TypeFloat)
 		case TypeElapsed:
-			k = f.loadElapsed(w.Refs, insts, bits, sentinel)
+			l.elapsed(w.Refs)
 		case TypeString:
-			k = f.loadStrings(w.Refs, insts, bits, sentinel, v)
+			v.strs = l.strings(w.Refs, v.strs)
 		case TypeNoSupport:
 		}
-		v.Insts, v.Bits = v.Insts[:n+k], v.Bits[:n+k]
-		v.End = append(v.End, n+k)
+		v.End = append(v.End, n+l.n)
 	}
+	v.Insts, v.Bits = v.Insts[:n+l.n], v.Bits[:n+l.n]
 	return f.current()
 }
 
@@ -107,71 +108,102 @@ func (f *File) current() bool {
 
 const allOnes = ^uint64(0) // the sentinel of integers, whatever their size
 
-func (f *File) loadInts(refs []ValueRef, insts []int32, bits []uint64, sentinel bool) int {
-	m, k := f.m, 0
-	insts, bits = insts[:len(refs)], bits[:len(refs)]
-	for _, r := range refs {
-		b := m.word(r.Off)
-		if b == allOnes && sentinel {
-			continue
-		}
-		insts[k], bits[k] = r.Inst, b
-		k++
-	}
-	return k
+// loader puts the values of one Load, n so far, into insts and bits.
+type loader struct {
+	m        mapping
+	sentinel bool
+	insts    []int32
+	bits     []uint64
+	n        int
 }
 
-func (f *File) loadFloats(refs []ValueRef, insts []int32, bits []uint64, single, sentinel bool) int {
+// room returns where the values of the next n slots go.
+func (l *loader) room(n int) ([]int32, []uint64) {
+	return l.insts[l.n : l.n+n], l.bits[l.n : l.n+n]
+}
+
+// ints loads integers, of which narrow ones have 32 bits.
+func (l *loader) ints(refs []ValueRef, narrow bool) {
+	insts, bits := l.room(len(refs))
+	m, k := l.m, len(refs)
+	if l.sentinel {
+		k = 0
+		for _, r := range refs {
+			b := m.word(r.Off)
+			if b != allOnes {
+				insts[k], bits[k] = r.Inst, b
+				k++
+			}
+		}
+	} else {
+		for i, r := range refs {
+			insts[i], bits[i] = r.Inst, m.word(r.Off)
+		}
+	}
+	if narrow {
+		for i, b := range bits[:k] {
+			bits[i] = uint64(first32(b))
+		}
+	}
+	l.n += k
+}
+
+func (l *loader) floats(refs []ValueRef, single bool) {
+	insts, bits := l.room(len(refs))
 	k := 0
 	for _, r := range refs {
-		b := f.m.word(r.Off)
+		b := l.m.word(r.Off)
 		nan := b<<1 > 0x7ff<<53
 		if single {
 			b = uint64(first32(b))
 			nan = b&0x7fffffff > 0x7f800000
 		}
-		if nan && sentinel {
+		if nan && l.sentinel {
 			continue
 		}
 		insts[k], bits[k] = r.Inst, b
 		k++
 	}
-	return k
+	l.n += k
 }
 
-func (f *File) loadElapsed(refs []ValueRef, insts []int32, bits []uint64, sentinel bool) int {
+func (l *loader) elapsed(refs []ValueRef) {
+	insts, bits := l.room(len(refs))
 	now, k := time.Now().UnixMicro(), 0
 	for _, r := range refs {
-		b := f.m.word(r.Off)
-		if b == allOnes && sentinel {
+		b := l.m.word(r.Off)
+		if b == allOnes && l.sentinel {
 			continue
 		}
-		if extra := int64(f.m.word(r.Off + 8)); extra < 0 { // a section is being timed
+		if extra := int64(l.m.word(r.Off + 8)); extra < 0 { // a section is being timed
 			b += uint64(now + extra)
 		}
 		insts[k], bits[k] = r.Inst, b
 		k++
 	}
-	return k
+	l.n += k
 }
 
-func (f *File) loadStrings(refs []ValueRef, insts []int32, bits []uint64, sentinel bool, v *Values) int {
+// strings appends the strings to strs and returns it.
+func (l *loader) strings(refs []ValueRef, strs []byte) []byte {
+	insts, bits := l.room(len(refs))
 	k := 0
 	for _, r := range refs {
-		off := f.m.word(r.Off + 8)
-		if off < HeaderSize || off >= uint64(f.m.size) {
+		off := l.m.word(r.Off + 8)
+		if off < HeaderSize || off >= uint64(l.m.size) {
 			continue
 		}
-		at := len(v.strs)
-		v.strs = f.m.appendString(v.strs, off)
-		n := len(v.strs) - at
-		if n == 0 && sentinel {
+		at := len(strs)
+		strs = l.m.appendString(strs, off)
+		n := len(strs) - at
+		if n == 0 && l.sentinel {
 			continue
 		}
 		insts[k], bits[k] = r.Inst, uint64(at)<<8|uint64(n)
 		k++
 	}
-	return k
+	l.n += k
+	return strs
 }
 
 // first32 is the word at the lower address of the 8 bytes loaded as v.
