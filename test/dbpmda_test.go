@@ -1,25 +1,25 @@
 package test
 
 import (
-	"bytes"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 )
 
 const prompt = "dbpmda> "
 
 // dbpmda is PCP's tool that plays pmcd to one agent, here over a pipe, without a pmcd.
 type dbpmda struct {
-	in   io.WriteCloser
-	out  *lines
-	log  string // the agent's, and so in its command line
-	wait func() error
+	in  io.WriteCloser
+	out *lines
+	cmd *exec.Cmd
+	log string // the agent's, and so in its command line
+
+	ended bool
 }
 
 // agentDir makes a directory with an mmv directory in it, and an environment in which agents use it.
@@ -61,7 +61,7 @@ func startDbpmda(t testing.TB, env []string, agent string, options ...string) *d
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = w, w
-	d := &dbpmda{in: must[io.WriteCloser](t)(cmd.StdinPipe()), out: newLines(r), wait: sync.OnceValue(cmd.Wait)}
+	d := &dbpmda{in: must[io.WriteCloser](t)(cmd.StdinPipe()), out: newLines(r), cmd: cmd}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,7 @@ func startDbpmda(t testing.TB, env []string, agent string, options ...string) *d
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = d.in.Close()
-		_ = d.wait()
+		d.end(t)
 		_ = r.Close()
 	})
 	d.out.until(t, prompt)
@@ -100,31 +99,18 @@ func (d *dbpmda) ask(t testing.TB, command string) string {
 	return usec.ReplaceAllString(text, "value USEC")
 }
 
-// end ends the session, and so the agent, and waits for both.
+// end ends the session, and so the agent, and waits for both: the agent may still write its numbers.
 func (d *dbpmda) end(t testing.TB) {
 	t.Helper()
-	if err := d.in.Close(); err != nil {
-		t.Fatal(err)
+	if d.ended {
+		return
 	}
-	if err := d.wait(); err != nil {
-		t.Fatal(err)
+	d.ended = true
+	_ = d.in.Close()
+	if err := d.cmd.Wait(); err != nil {
+		t.Errorf("dbpmda: %v", err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); d.agentRuns(t); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the agent does not end with its connection")
-		}
-	}
-}
-
-func (d *dbpmda) agentRuns(t testing.TB) bool {
-	t.Helper()
-	for _, file := range must[[]string](t)(filepath.Glob("/proc/[0-9]*/cmdline")) {
-		line, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(line, []byte(d.log)) {
-			return true
-		}
-	}
-	return false
+	waitUntil(t, "the agent ends with its connection", func() bool { return len(processes(t, d.log)) == 0 })
 }
 
 // traverse lists the metrics below a node: none when the agent knows no such node.

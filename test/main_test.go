@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -157,6 +159,30 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	}
 	cmd.Env = append(cmd.Env, "LC_ALL=C.UTF-8", "TZ=UTC")
 	return cmd
+}
+
+// waitUntil waits for a condition.
+func waitUntil(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long until %s", what)
+		}
+	}
+}
+
+// processes are those that run with that text in their command line.
+func processes(t testing.TB, text string) []int {
+	t.Helper()
+	var out []int
+	for _, file := range must[[]string](t)(filepath.Glob("/proc/[0-9]*/cmdline")) {
+		line, err := os.ReadFile(file)
+		if err != nil || len(line) == 0 || !bytes.Contains(line, []byte(text)) { // gone, a zombie, or another
+			continue
+		}
+		out = append(out, must[int](t)(strconv.Atoi(filepath.Base(filepath.Dir(file)))))
+	}
+	return out
 }
 
 // diff compares two texts line by line; "" when they are equal.

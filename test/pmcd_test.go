@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -66,12 +67,11 @@ func startPMCDWith(t testing.TB, agent string, options ...string) *pmcd {
 // wait waits until pmcd serves clients.
 func (p *pmcd) wait(t testing.TB) {
 	t.Helper()
-	for file := filepath.Join(p.dir, "etc", "pmcd.conf"); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
+	waitUntil(t, "pmcd is configured", func() bool {
+		_, err := os.Stat(filepath.Join(p.dir, "log", "pmcd", "pmcd.log"))
 		p.mustRun(t)
-	}
+		return err == nil
+	})
 	waiter := filepath.Join(conf(t, "PCP_BINADM_DIR"), "pmcd_wait")
 	if out, err := p.client(t, waiter, "-h", fmt.Sprintf("127.0.0.1:%d", p.port), "-t", "20sec").CombinedOutput(); err != nil {
 		t.Fatalf("pmcd does not answer: %v\n%s%s", err, out, p.logs())
@@ -102,6 +102,9 @@ func (p *pmcd) stop(t testing.TB) {
 		case <-time.After(20 * time.Second):
 			t.Error("pmcd does not end on SIGTERM")
 		}
+		waitUntil(t, "the agent ends after pmcd", func() bool {
+			return len(processes(t, p.dir)) == 0 && (p.agent == 0 || !slices.Contains(processes(t, ""), p.agent))
+		})
 	}
 	if t.Failed() {
 		t.Log(p.logs())
@@ -122,16 +125,9 @@ func (p *pmcd) logs() string {
 // child is the process of pmcd's that runs that program, 0 when there is none.
 func (p *pmcd) child(t testing.TB, program string) int {
 	t.Helper()
-	procs := must[[]string](t)(filepath.Glob("/proc/[0-9]*"))
-	for _, dir := range procs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || !p.isChild(pid) {
-			continue
-		}
-		if line, err := os.ReadFile(filepath.Join(dir, "cmdline")); err == nil {
-			if name, _, _ := bytes.Cut(line, []byte{0}); string(name) == program {
-				return pid
-			}
+	for _, pid := range processes(t, program) {
+		if p.isChild(pid) {
+			return pid
 		}
 	}
 	return 0

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"pmdammv/test/mmvimage"
 )
@@ -45,16 +44,11 @@ func TestTakeOver(t *testing.T) {
 	if err := syscall.Kill(p.pid, syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		// pmcd heeds the signal when a client comes.
-		p.pminfo(t, "mmv.control.files")
-		if p.agent = p.child(t, agent); p.agent != 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("pmcd does not start the other agent\n%s", p.logs())
-		}
-	}
+	waitUntil(t, "pmcd starts the other agent", func() bool {
+		p.pminfo(t, "mmv.control.files") // pmcd heeds the signal when a client comes
+		p.agent = p.child(t, agent)
+		return p.agent != 0
+	})
 	if d := diff(before, ask()); d != "" {
 		t.Errorf("(-PCP's agent +this one)\n%s", d)
 	}
