@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"pmdammv/pkg/pcpwire"
 	"sync/atomic"
 
 	"go.uber.org/zap"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // Config says what agent it is.

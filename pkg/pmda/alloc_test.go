@@ -3,24 +3,23 @@ package pmda_test
 import (
 	"encoding/binary"
 	"io"
-	"testing"
-
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
+	"testing"
 )
 
 // still is a session that allocates nothing itself: one metric with many
 // instances, and one without.
 type still struct {
 	pmda.Base
-	tree  *pmda.Tree
+	pmda.NameSpace
 	insts []int32
 	bits  []uint64
 	name  []byte
 }
 
 func newStill(t testing.TB, n int) *still {
-	s := &still{tree: build(t, "still.many", "still.one"), bits: make([]uint64, n), name: []byte("an instance")}
+	s := &still{NameSpace: pmda.NameSpace{Tree: build(t, "still.many", "still.one")}, bits: make([]uint64, n), name: []byte("an instance")}
 	for i := range n {
 		s.insts = append(s.insts, int32(i))
 	}
@@ -29,30 +28,18 @@ func newStill(t testing.TB, n int) *still {
 
 func (s *still) Open() pmda.Session { return s }
 
-func (s *still) PMID(name []byte) (pcpwire.PMID, error) { return s.tree.PMID(name) }
-
-func (s *still) Children(b *pcpwire.NamesBuilder, name []byte, status bool) error {
-	return s.tree.Children(b, name, status)
-}
-
-func (s *still) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
-	return s.tree.Traverse(b, nil, name)
-}
-
-func (s *still) Names(b *pcpwire.NamesBuilder, id pcpwire.PMID) error {
-	return s.tree.Names(b, nil, id)
-}
-
 func (s *still) Desc(id pcpwire.PMID) (pcpwire.Desc, error) {
 	return pcpwire.Desc{PMID: id, Type: pcpwire.TypeU64}, nil
 }
 
-func (s *still) Instances(pcpwire.InDom) (pmda.Instances, error) { return s, nil }
+func (s *still) Instances(pcpwire.InDom) (pmda.Instances, error) { return instances{s}, nil }
 
-func (s *still) Len() int                 { return len(s.insts) }
-func (s *still) At(i int) (int32, []byte) { return s.insts[i], s.name }
+type instances struct{ s *still }
 
-func (s *still) Fetch(ids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) error {
+func (t instances) Len() int                 { return len(t.s.insts) }
+func (t instances) At(i int) (int32, []byte) { return t.s.insts[i], t.s.name }
+
+func (s *still) Fetch(ids []pcpwire.PMID, _ *pcpwire.Profile, b *pcpwire.ResultBuilder) error {
 	b.Begin(0, len(ids), len(ids)*len(s.insts))
 	for _, id := range ids {
 		if id == 0 {
@@ -106,8 +93,9 @@ func TestAllocations(t *testing.T) {
 }
 
 // exchange sends a request and reads the reply into a buffer, without decoding
-// it. It returns the reply's length.
-func (p *peer) exchange(t testing.TB, req, reply []byte) int {
+// it.
+func (p *peer) exchange(t testing.TB, req, reply []byte) {
+	t.Helper()
 	if err := p.WriteBytes(req); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +106,6 @@ func (p *peer) exchange(t testing.TB, req, reply []byte) int {
 	if _, err := io.ReadFull(p.r, reply[pcpwire.HeaderSize:n]); err != nil {
 		t.Fatal(err)
 	}
-	return n
 }
 
 func TestProfileAllocations(t *testing.T) {

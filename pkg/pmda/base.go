@@ -28,3 +28,17 @@ func (Base) Labels(dst []LabelRecord, _ pcpwire.LabelLevel, _ uint32, _ int32) [
 
 // Store lets nothing be set.
 func (Base) Store(*pcpwire.ValueSet) error { return pcpwire.ErrPermission }
+
+// NameSpace is what a Session can embed to answer from a Tree of absolute
+// names that never changes.
+type NameSpace struct{ *Tree }
+
+// Traverse is that of the tree, with nothing before the names.
+func (n NameSpace) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
+	return n.Tree.Traverse(b, nil, name)
+}
+
+// Names is that of the tree, with nothing before the names.
+func (n NameSpace) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {
+	return n.Tree.Names(b, nil, pmid)
+}

@@ -2,9 +2,8 @@ package pmda
 
 import (
 	"bytes"
-	"testing"
-
 	"pmdammv/pkg/pcpwire"
+	"testing"
 )
 
 // A huge reply does not keep its memory for the rest of the connection.

@@ -9,14 +9,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"pmdammv/pkg/pmda"
 	"regexp"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pmda"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

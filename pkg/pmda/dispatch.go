@@ -1,9 +1,9 @@
 package pmda
 
 import (
-	"go.uber.org/zap"
-
 	"pmdammv/pkg/pcpwire"
+
+	"go.uber.org/zap"
 )
 
 // keepBuffer is how much memory a connection keeps for its next reply.

@@ -3,33 +3,22 @@ package pmda_test
 import (
 	"context"
 	"log"
-	"time"
-
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
+	"time"
 )
 
-const exampleDomain = 254
-
-var uptime = pcpwire.NewPMID(exampleDomain, 0, 0)
+var uptime = pcpwire.NewPMID(254, 0, 0)
 
 // tiny is an agent with one metric, tiny.uptime: the seconds since it began.
 // It has no state of its own for each connection.
 type tiny struct {
 	pmda.Base
-	*pmda.Tree // PMID and Children
-	began      time.Time
+	pmda.NameSpace
+	began time.Time
 }
 
 func (t *tiny) Open() pmda.Session { return t }
-
-func (t *tiny) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
-	return t.Tree.Traverse(b, nil, name)
-}
-
-func (t *tiny) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {
-	return t.Tree.Names(b, nil, pmid)
-}
 
 func (t *tiny) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
 	if pmid != uptime {
@@ -61,8 +50,8 @@ func Example() {
 	if err := names.Add([]byte("tiny.uptime"), uptime); err != nil {
 		log.Fatal(err)
 	}
-	agent := pmda.New(pmda.Config{Name: "tiny", Domain: exampleDomain},
-		&tiny{Tree: names.Build(), began: time.Now()}, nil)
+	agent := pmda.New(pmda.Config{Name: "tiny", Domain: 254},
+		&tiny{NameSpace: pmda.NameSpace{Tree: names.Build()}, began: time.Now()}, nil)
 	if err := agent.Serve(context.Background(), pmda.NewPipe(0, 1).Conn()); err != nil {
 		log.Fatal(err)
 	}

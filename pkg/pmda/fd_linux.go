@@ -4,11 +4,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"pmdammv/pkg/pcpwire"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // pipeSize is what a pipe can hold if the kernel lets it: by default a large

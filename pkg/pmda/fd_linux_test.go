@@ -5,14 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 )
 
 func pipe(t testing.TB, flags int) (r, w int) {

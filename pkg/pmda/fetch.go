@@ -3,7 +3,6 @@ package pmda
 import (
 	"errors"
 	"fmt"
-
 	"pmdammv/pkg/pcpwire"
 )
 

@@ -2,12 +2,11 @@ package pmda_test
 
 import (
 	"fmt"
+	"pmdammv/pkg/pcpwire"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // show writes a result as one line per metric.

@@ -2,7 +2,6 @@ package pmda
 
 import (
 	"bytes"
-
 	"pmdammv/pkg/pcpwire"
 )
 

@@ -2,10 +2,9 @@ package pmda
 
 import (
 	"encoding/json"
+	"pmdammv/pkg/pcpwire"
 
 	"go.uber.org/zap"
-
-	"pmdammv/pkg/pcpwire"
 )
 
 // itemMask are the bits of a PMID that do not belong to its cluster.

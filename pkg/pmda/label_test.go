@@ -4,13 +4,12 @@ import (
 	"bufio"
 	"encoding/hex"
 	"os"
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 )
 
 // capturedLabels is a sample with the labels of the agents in testdata/labels.txt.
@@ -166,7 +165,7 @@ func TestInstanceLabelsInProfile(t *testing.T) {
 			if !ok {
 				t.Fatal("not a label reply")
 			}
-			var got []int32
+			got := make([]int32, 0, len(reply.Sets))
 			for _, s := range reply.Sets {
 				got = append(got, s.Inst)
 			}

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-
 	"pmdammv/pkg/pcpwire"
+	"slices"
 )
 
 const maxLabelName = 254

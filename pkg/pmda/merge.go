@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
 	"pmdammv/pkg/pcpwire"
 )
 

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 	"strconv"
 	"strings"
 	"testing"
-
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 )
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
@@ -28,24 +27,45 @@ func TestMergeLabels(t *testing.T) {
 		{"no members", item, []string{`{}`, ` { } `}, `-1`, nil},
 		{"one record keeps its order", item, []string{` { "b" : 1 , "a" : "x y" } `}, `-1 {"b":1,"a":"x y"} a/10="x y" b/10=1`, nil},
 		{"but for instances", insts, []string{`{"b":1,"a":2}`}, `-1 {"a":2,"b":1} a/20=2 b/20=1`, nil},
-		{"every kind of value", item, []string{`{"s":"","n":-1.5e+3,"t":true,"f":false,"z":null,"l":[1,{"x":"}"}],"m":{}}`},
+		{
+			"every kind of value", item,
+			[]string{`{"s":"","n":-1.5e+3,"t":true,"f":false,"z":null,"l":[1,{"x":"}"}],"m":{}}`},
 			`-1 {"s":"","n":-1.5e+3,"t":true,"f":false,"z":null,"l":[1,{"x":"}"}],"m":{}}` +
-				` f/10=false l/10=[1,{"x":"}"}] m/50={} n/10=-1.5e+3 s/10="" t/10=true z/10=null`, nil},
-		{"values are verbatim", item, []string{`{"big":123456789012345678901234567890,"e":"\u00e9\"\\","é":1,"u":"é"}`},
-			`-1 {"big":123456789012345678901234567890,"e":"\u00e9\"\\","u":"é"} big/10=123456789012345678901234567890 e/10="\u00e9\"\\" u/10="é"`, pmda.ErrLabelName},
+				` f/10=false l/10=[1,{"x":"}"}] m/50={} n/10=-1.5e+3 s/10="" t/10=true z/10=null`, nil,
+		},
+		{
+			"values are verbatim", item,
+			[]string{`{"big":123456789012345678901234567890,"e":"\u00e9\"\\","é":1,"u":"é"}`},
+			`-1 {"big":123456789012345678901234567890,"e":"\u00e9\"\\","u":"é"} big/10=123456789012345678901234567890 e/10="\u00e9\"\\" u/10="é"`, pmda.ErrLabelName,
+		},
 		{"white space in a list", item, []string{`{"arr":[1, 2, 3]}`}, `-1 {"arr":[1,2,3]} arr/10=[1,2,3]`, nil},
 		{"white space in a string stays", item, []string{`{"a": " b  c "}`}, `-1 {"a":" b  c "} a/10=" b  c "`, nil},
-		{"sorted by bytes, the shorter first", item, []string{`{"ab":1}`, `{"abc":2}`, `{"B":3}`, `{"a_":4}`},
-			`-1 {"B":3,"a_":4,"ab":1,"abc":2} B/10=3 a_/10=4 ab/10=1 abc/10=2`, nil},
-		{"the later wins, with its flags", item, []string{`{"ab":"q"}`, `?{"abc":1}`, `?{"ab":"second"}`},
-			`-1 {"ab":"second","abc":1} ab/90="second" abc/90=1`, nil},
-		{"a map", item, []string{`{"mp":{"b":2,"a":{"z":1,"y":[1, 2]}}}`},
-			`-1 {"mp.a.y":[1,2],"mp.a.z":1,"mp.b":2} mp.a.y/50=[1,2] mp.a.z/50=1 mp.b/50=2`, nil},
-		{"a map and more", item, []string{`{"mp":{"b":2,"a":{"z":1,"y":[1,2]}}}`, `{"ab":"q"}`, `?{"abc":1}`, `?{"ab":"second"}`},
-			`-1 {"ab":"second","abc":1,"mp.a.y":[1,2],"mp.a.z":1,"mp.b":2} ab/90="second" abc/90=1 mp.a.y/50=[1,2] mp.a.z/50=1 mp.b/50=2`, nil},
+		{
+			"sorted by bytes, the shorter first", item,
+			[]string{`{"ab":1}`, `{"abc":2}`, `{"B":3}`, `{"a_":4}`},
+			`-1 {"B":3,"a_":4,"ab":1,"abc":2} B/10=3 a_/10=4 ab/10=1 abc/10=2`, nil,
+		},
+		{
+			"the later wins, with its flags", item,
+			[]string{`{"ab":"q"}`, `?{"abc":1}`, `?{"ab":"second"}`},
+			`-1 {"ab":"second","abc":1} ab/90="second" abc/90=1`, nil,
+		},
+		{
+			"a map", item,
+			[]string{`{"mp":{"b":2,"a":{"z":1,"y":[1, 2]}}}`},
+			`-1 {"mp.a.y":[1,2],"mp.a.z":1,"mp.b":2} mp.a.y/50=[1,2] mp.a.z/50=1 mp.b/50=2`, nil,
+		},
+		{
+			"a map and more", item,
+			[]string{`{"mp":{"b":2,"a":{"z":1,"y":[1,2]}}}`, `{"ab":"q"}`, `?{"abc":1}`, `?{"ab":"second"}`},
+			`-1 {"ab":"second","abc":1,"mp.a.y":[1,2],"mp.a.z":1,"mp.b":2} ab/90="second" abc/90=1 mp.a.y/50=[1,2] mp.a.z/50=1 mp.b/50=2`, nil,
+		},
 		{"an optional map", insts, []string{`?{"m":{"a":1}}`}, `-1 {"m.a":1} m.a/e0=1`, nil},
-		{"a map for a value and the other way round", item, []string{`{"a":1,"b":{"c":2}}`, `{"a":{"d":3},"b":4}`},
-			`-1 {"a":1,"a.d":3,"b":4,"b.c":2} a/10=1 a.d/50=3 b/10=4 b.c/50=2`, nil},
+		{
+			"a map for a value and the other way round", item,
+			[]string{`{"a":1,"b":{"c":2}}`, `{"a":{"d":3},"b":4}`},
+			`-1 {"a":1,"a.d":3,"b":4,"b.c":2} a/10=1 a.d/50=3 b/10=4 b.c/50=2`, nil,
+		},
 		{"same name in two maps", item, []string{`{"a":{"x":1},"b":{"x":2},"x":3}`}, `-1 {"a.x":1,"b.x":2,"x":3} a.x/50=1 b.x/50=2 x/10=3`, nil},
 		{"digits and underscores", item, []string{`{"1a":1,"_":2,"9":3}`}, `-1 {"1a":1,"_":2,"9":3} 1a/10=1 9/10=3 _/10=2`, nil},
 		{"a bad name", item, []string{`{"c":3,"a-b":1,"a":2}`}, `-1 {"a":2,"c":3} a/10=2 c/10=3`, pmda.ErrLabelName},
@@ -195,9 +215,10 @@ func FuzzMergeLabels(f *testing.F) {
 		f.Add([]byte(s), uint8(pcpwire.LabelInstances))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, level uint8) {
-		var in []pmda.LabelRecord
-		for i, text := range bytes.Split(data, []byte{0}) {
-			in = append(in, pmda.LabelRecord{JSON: text, Optional: i%2 == 1})
+		texts := bytes.Split(data, []byte{0})
+		in := make([]pmda.LabelRecord, len(texts))
+		for i, text := range texts {
+			in[i] = pmda.LabelRecord{JSON: text, Optional: i%2 == 1}
 		}
 		set, err := pmda.MergeLabels(pcpwire.LabelLevel(level), in)
 		checkSet(t, set)

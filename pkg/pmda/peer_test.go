@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 	"testing"
 	"time"
 
@@ -12,9 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
-
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 )
 
 // peer plays pmcd.

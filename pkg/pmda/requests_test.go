@@ -1,9 +1,8 @@
 package pmda_test
 
 import (
-	"testing"
-
 	"pmdammv/pkg/pcpwire"
+	"testing"
 )
 
 func names(names ...string) *pcpwire.Names {

@@ -3,10 +3,9 @@ package pmda_test
 import (
 	"errors"
 	"math"
-	"sync/atomic"
-
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
+	"sync/atomic"
 )
 
 const domain = 253
@@ -118,9 +117,9 @@ func newSample() *sample {
 }
 
 func records(texts ...string) []pmda.LabelRecord {
-	var r []pmda.LabelRecord
-	for _, t := range texts {
-		r = append(r, pmda.LabelRecord{JSON: []byte(t)})
+	r := make([]pmda.LabelRecord, len(texts))
+	for i, t := range texts {
+		r[i].JSON = []byte(t)
 	}
 	return r
 }
@@ -230,14 +229,13 @@ func (s *session) Fetch(ids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire
 	s.must(s.inside)
 	b.Begin(0, len(ids), len(ids))
 	for _, id := range ids {
-		switch id {
-		case broken:
-			return s.failWith
-		case short:
-			continue
-		}
 		m := s.find(id)
-		if m == nil {
+		switch {
+		case id == broken:
+			return s.failWith
+		case id == short:
+			continue
+		case m == nil:
 			b.Status(id, pcpwire.ErrPMID)
 			continue
 		}

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
-
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 )
 
 // raw is a PDU of any type and body.

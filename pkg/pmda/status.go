@@ -2,9 +2,8 @@ package pmda
 
 import (
 	"errors"
-	"syscall"
-
 	"pmdammv/pkg/pcpwire"
+	"syscall"
 )
 
 // errMalformed is a request that can be decoded but makes no sense.

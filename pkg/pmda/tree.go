@@ -3,9 +3,8 @@ package pmda
 import (
 	"bytes"
 	"hash/maphash"
-	"slices"
-
 	"pmdammv/pkg/pcpwire"
+	"slices"
 )
 
 // A Tree is an immutable name space, the pmdaNameSpace of libpcp_pmda: dotted

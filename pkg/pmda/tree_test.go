@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 )
 
 func build(t testing.TB, names ...string) *pmda.Tree {
@@ -246,11 +245,11 @@ func (n *node) leaves(prefix string) []string {
 }
 
 func TestTreeLikeLibpcp(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
+	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same names each time
 	name := func() string {
-		var comps []string
-		for range 1 + rnd.IntN(4) {
-			comps = append(comps, []string{"a", "ab", "b", "ba", "c"}[rnd.IntN(5)])
+		comps := make([]string, 1+rnd.IntN(4))
+		for i := range comps {
+			comps[i] = []string{"a", "ab", "b", "ba", "c"}[rnd.IntN(5)]
 		}
 		return strings.Join(comps, ".")
 	}
@@ -297,9 +296,9 @@ func (n *node) show() []string {
 }
 
 func manyNames(n int) [][]byte {
-	var names [][]byte
-	for i := range n {
-		names = append(names, fmt.Appendf(nil, "group.metric_number_%04d", i))
+	names := make([][]byte, n)
+	for i := range names {
+		names[i] = fmt.Appendf(nil, "group.metric_number_%04d", i)
 	}
 	return names
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"slices"
-
 	"pmdammv/pkg/pcpwire"
+	"slices"
 )
 
 // Why a name was refused; see [NameError].
