@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"sync/atomic"
 
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
@@ -56,22 +57,20 @@ type cluster struct {
 	count    int                  // metrics
 	hash     uint64               // of names, PMIDs and descriptors
 	labels   uint64               // of labels
+
+	planned atomic.Pointer[plan] // from when a value is asked for
 }
 
 // sharedMetric is a metric that several files have. Its values come from all.
 type sharedMetric struct {
 	number uint32 // of its indom
 	parts  []part
-	refs   []reader.ValueRef // in the order of the indom
-	runs   []run             // of refs of one file
 }
 
 type part struct {
 	file   int
 	metric uint32
 }
-
-type run struct{ file, from, to int }
 
 // indom is an instance domain of a cluster.
 type indom struct {
@@ -204,9 +203,6 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed) {
 		c.singleInDoms(r)
 	} else {
 		c.mergeInDoms(r)
-		for i := range c.shared {
-			c.gather(&c.shared[i])
-		}
 	}
 	c.prune()
 	c.count, c.hash = 0, 0
@@ -447,50 +443,6 @@ func (s *source) indomIndex(serial uint32) int32 {
 		}
 	}
 	return -1
-}
-
-// gather finds the values of a shared metric in the order of its indom. Of an
-// instance that several files have, the first file's value counts.
-func (c *cluster) gather(s *sharedMetric) {
-	s.refs, s.runs = nil, nil
-	type found struct {
-		reader.ValueRef
-		file int
-	}
-	first := c.first(s)
-	var all []found
-	if first.Singular() {
-		for _, p := range s.parts {
-			f := c.files[p.file]
-			for _, v := range f.cat.Values(&f.cat.Metrics[p.metric]) {
-				if len(all) == 0 {
-					all = append(all, found{v, p.file})
-				}
-			}
-		}
-	} else if u := c.union(uint32(first.Serial)); u != nil {
-		seen := map[int32]bool{}
-		for _, p := range s.parts {
-			f := c.files[p.file]
-			m := &f.cat.Metrics[p.metric]
-			good := c.agreed(u, p.file, m)
-			for _, v := range f.cat.Values(m) {
-				if good[v.Inst] && !seen[v.Inst] {
-					seen[v.Inst] = true
-					all = append(all, found{v, p.file})
-				}
-			}
-		}
-		slices.SortStableFunc(all, func(a, b found) int { return u.byID[a.Inst] - u.byID[b.Inst] })
-	}
-	for _, v := range all {
-		s.refs = append(s.refs, v.ValueRef)
-		if n := len(s.runs); n > 0 && s.runs[n-1].file == v.file {
-			s.runs[n-1].to++
-		} else {
-			s.runs = append(s.runs, run{v.file, len(s.refs) - 1, len(s.refs)})
-		}
-	}
 }
 
 func (c *cluster) union(serial uint32) *merged {

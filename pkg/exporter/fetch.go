@@ -5,9 +5,9 @@ import (
 	"pmdammv/pkg/reader"
 )
 
-// chunk bounds how many values are loaded before they are encoded, so that
-// they stay in the cache; one metric may have more.
-const chunk = 4096
+// chunk bounds how many simple metrics are loaded before they are encoded, so
+// that what is between the two stays in the nearest cache.
+const chunk = 512
 
 // tries is how often a reply is made anew because a file was written to
 // meanwhile, before such files are left out of it.
@@ -71,83 +71,147 @@ func contains(files []*reader.File, f *reader.File) bool {
 
 // fetch makes one reply.
 func (s *session) fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
-	t, n := s.t, 0
-	for _, p := range pmids {
-		if c, it := t.find(p); c != nil {
-			n += c.values(it)
-		} else if p.Cluster() == 0 {
-			n++
-		}
-	}
-	b.Begin(0, len(pmids), n)
+	t := s.t
+	b.Begin(0, len(pmids), s.size(pmids))
 	for i := 0; i < len(pmids); {
 		p := pmids[i]
 		c, it := t.find(p)
-		switch {
-		case c == nil && p.Cluster() == 0 && p.Domain() == t.domain:
-			s.fetchControl(p, profile, b)
+		if c == nil {
+			if p.Cluster() == 0 && p.Domain() == t.domain {
+				s.fetchControl(p, profile, b)
+			} else {
+				b.Status(p, pcpwire.ErrPMID)
+			}
 			i++
-		case c == nil:
-			b.Status(p, pcpwire.ErrPMID)
-			i++
-		case it.shared():
-			s.fetchShared(p, c, &c.shared[it.metric], profile, b, skip)
-			i++
-		default:
-			i = s.fetchRun(pmids, i, c, c.files[it.file-1], profile, b, skip)
-		}
-	}
-}
-
-// values is how many values a metric has at the most.
-func (c *cluster) values(it item) int {
-	if it.shared() {
-		return len(c.shared[it.metric].refs)
-	}
-	cat := c.files[it.file-1].cat
-	return len(cat.Values(&cat.Metrics[it.metric]))
-}
-
-// fetchRun adds the metrics from i on that are one file's, and returns where
-// they end.
-func (s *session) fetchRun(pmids []pcpwire.PMID, i int, c *cluster, f *file, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) int {
-	from, total := i, 0
-	s.wants, s.refs = s.wants[:0], s.refs[:0]
-	cat := f.cat
-	for ; i < len(pmids) && total < chunk; i++ {
-		p := pmids[i]
-		if p>>10 != pmids[from]>>10 {
-			break
-		}
-		n := p.Item()
-		if n >= uint32(len(c.items)) || c.items[n].file == noFile || c.items[n].shared() || c.files[c.items[n].file-1] != f {
-			break
-		}
-		m := &cat.Metrics[c.items[n].metric]
-		refs := cat.Values(m)
-		if profile != nil && !m.Singular() {
-			refs = s.filter(refs, profile.Filter(pcpwire.NewInDom(s.t.domain, c.indomNumber(int(c.items[n].file-1), uint32(m.Serial)))))
-		}
-		s.wants = append(s.wants, reader.Want{Type: m.Type, Refs: refs})
-		total += len(refs)
-	}
-	s.vals.Reset()
-	loaded := !skip[f.f] && f.f.Load(s.wants, &s.vals)
-	at := 0
-	for k, p := range pmids[from:i] {
-		end := at
-		if loaded {
-			end = s.vals.End[k]
-		}
-		if end == at {
-			it := c.items[p.Item()]
-			b.Status(p, s.noValue(c, int(it.file-1), it.metric, profile, loaded))
 			continue
 		}
-		s.encode(p, s.wants[k].Type, at, end, b)
-		at = end
+		pl := c.plan()
+		if n := s.simple(pmids[i:], pl); n > 0 {
+			s.fetchSimple(pmids[i:i+n], c.files[pl.slots[p.Item()].file&fileMask], b, skip)
+			i += n
+			continue
+		}
+		if it.shared() {
+			s.fetchShared(p, c, pl, it.metric, profile, b, skip)
+		} else {
+			s.fetchOne(p, c, pl, it, profile, b, skip)
+		}
+		i++
 	}
-	return i
+}
+
+// size is how many values there may be.
+func (s *session) size(pmids []pcpwire.PMID) int {
+	var cluster pcpwire.PMID
+	var slots []slot
+	n := 0
+	for i, p := range pmids {
+		if p>>10 != cluster>>10 || i == 0 {
+			cluster, slots = p, nil
+			if c := s.t.clusters[p.Cluster()]; c != nil && p.Domain() == s.t.domain {
+				slots = c.plan().slots
+			}
+		}
+		k := p.Item()
+		if k >= uint32(len(slots)) || slots[k].file>>kindShift != kindGeneral {
+			n++
+		} else {
+			n += int(slots[k].off)
+		}
+	}
+	return n
+}
+
+// simple is how many of the first pmids are simple metrics of one file; it
+// notes where they are.
+func (s *session) simple(pmids []pcpwire.PMID, pl *plan) int {
+	slots, n := pl.slots, 0
+	offs, types := s.offs[:], s.types[:]
+	cluster := pmids[0] >> 10
+	var file uint32
+	for _, p := range pmids {
+		k := p & (1<<10 - 1)
+		if n == len(offs) || n == len(types) || p>>10 != cluster || int(k) >= len(slots) {
+			break
+		}
+		sl := slots[k]
+		kind := sl.file >> kindShift
+		if kind <= kindGeneral || int(kind) >= len(wireTypes) {
+			break
+		}
+		if n == 0 {
+			file = sl.file & fileMask
+		} else if sl.file&fileMask != file {
+			break
+		}
+		offs[n], types[n] = sl.off, wireTypes[kind]
+		n++
+	}
+	return n
+}
+
+// fetchSimple adds simple metrics of f, as simple has noted them.
+func (s *session) fetchSimple(pmids []pcpwire.PMID, f *file, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+	n := len(pmids)
+	types, bits := s.types[:n], s.bits[:n]
+	if skip[f.f] || !f.f.LoadSlots(s.offs[:n], bits) {
+		for _, p := range pmids {
+			b.Status(p, 0)
+		}
+		return
+	}
+	if f.cat.Header.Flags&reader.FlagSentinel != 0 || bigEndian {
+		settle(types, bits, f.cat.Header.Flags&reader.FlagSentinel != 0)
+	}
+	b.Singular(pmids, types, bits)
+}
+
+// settle finds those that have no value, and brings those of 32 bits into the
+// low half.
+func settle(types []pcpwire.Type, bits []uint64, sentinel bool) {
+	for i, t := range types {
+		var rt reader.Type
+		switch t {
+		case pcpwire.TypeDouble:
+			rt = reader.TypeDouble
+		case pcpwire.TypeFloat:
+			rt = reader.TypeFloat
+		default:
+			rt = reader.TypeU64
+		}
+		if sentinel && reader.SentinelOf(rt, bits[i]) {
+			types[i] = pcpwire.TypeNoSupport
+		}
+		if t == pcpwire.TypeU32 || t == pcpwire.TypeFloat {
+			bits[i] = uint64(reader.Narrow(bits[i]))
+		}
+	}
+}
+
+// bigEndian tells whether the low half of a slot is at its higher address.
+var bigEndian = reader.Narrow(1) != 1
+
+// fetchOne adds a metric of one file.
+func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+	k := int(it.file - 1)
+	f := c.files[k]
+	m := &f.cat.Metrics[it.metric]
+	refs := pl.refs(k, it.metric)
+	if profile != nil && !m.Singular() {
+		s.refs = s.refs[:0]
+		refs = s.filter(refs, profile.Filter(pcpwire.NewInDom(s.t.domain, c.indomNumber(k, uint32(m.Serial)))))
+	}
+	s.vals.Reset()
+	s.wants = append(s.wants[:0], reader.Want{Type: m.Type, Refs: refs})
+	loaded := pl.layouts[k] != nil && !skip[f.f] && f.f.Load(s.wants, &s.vals)
+	switch n := len(s.vals.Insts); {
+	case n > 0:
+		s.encode(p, m.Type, 0, n, b)
+	case loaded:
+		b.Status(p, s.noValue(c, k, m, pl.refs(k, it.metric), profile))
+	default:
+		b.Status(p, 0)
+	}
 }
 
 // filter keeps the values of instances in the profile.
@@ -191,13 +255,7 @@ func (s *session) encode(pmid pcpwire.PMID, t reader.Type, from, to int, b *pcpw
 // noValue is the status of a metric of which no value was found. As with
 // PCP's agent it is that of the last instance asked for: a missing value slot
 // is an unknown instance, a slot without a value is none.
-func (s *session) noValue(c *cluster, k int, metric uint32, profile *pcpwire.Profile, loaded bool) pcpwire.Status {
-	cat := c.files[k].cat
-	m := &cat.Metrics[metric]
-	refs := cat.Values(m)
-	if !loaded {
-		return 0
-	}
+func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs []reader.ValueRef, profile *pcpwire.Profile) pcpwire.Status {
 	last := int32(pcpwire.InstNull)
 	if !m.Singular() {
 		found := false
@@ -224,17 +282,18 @@ func (s *session) noValue(c *cluster, k int, metric uint32, profile *pcpwire.Pro
 }
 
 // fetchShared adds a metric whose values come from several files.
-func (s *session) fetchShared(pmid pcpwire.PMID, c *cluster, m *sharedMetric, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+func (s *session) fetchShared(pmid pcpwire.PMID, c *cluster, pl *plan, shared uint32, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+	m, sp := &c.shared[shared], &pl.shared[shared]
 	first := c.first(m)
 	filter := profile.Filter(pcpwire.NewInDom(s.t.domain, m.number))
 	s.vals.Reset()
 	s.refs = s.refs[:0]
-	for _, r := range m.runs {
+	for _, r := range sp.runs {
 		f := c.files[r.file].f
 		if skip[f] {
 			continue
 		}
-		refs := m.refs[r.from:r.to]
+		refs := sp.refs[r.from:r.to]
 		if !first.Singular() {
 			refs = s.filter(refs, filter)
 		}

@@ -18,6 +18,11 @@ type session struct {
 	table catalogTable
 	inst1 [1]int32
 	bits1 [1]uint64
+
+	// Simple metrics of one file: slots, types and what was found there.
+	offs  [chunk]uint32
+	types [chunk]pcpwire.Type
+	bits  [chunk]uint64
 }
 
 // Open is for pmda.

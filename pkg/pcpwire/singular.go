@@ -1,0 +1,54 @@
+package pcpwire
+
+import "encoding/binary"
+
+// Singular adds metrics of one value each: Set32, SetFloat or Set64 for each
+// of pmids, with its type and bits, in one go. TypeNoSupport stands for a
+// metric without a value. The three slices are of one length; types are
+// TypeI32, TypeU32, TypeI64, TypeU64, TypeFloat, TypeDouble or TypeNoSupport.
+func (b *ResultBuilder) Singular(pmids []PMID, types []Type, bits []uint64) {
+	const set, block = setHeader + valueSize, blockHeader + 8
+	n := len(pmids)
+	if !b.room(set*n, block*n) {
+		return
+	}
+	types, bits = types[:n], bits[:n]
+	p, q := b.buf[b.set:b.set+set*n], b.buf[b.block:b.block+block*n]
+	sets, blocks := len(p), len(q)
+	word := b.pointer()
+	for i, pmid := range pmids {
+		if len(p) < set || len(q) < block {
+			break // never; spares the bounds checks
+		}
+		t := types[i]
+		switch t {
+		case TypeI32, TypeU32:
+			binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
+			binary.BigEndian.PutUint64(p[8:], uint64(InSitu)<<32|uint64(instNullWord))
+			binary.BigEndian.PutUint32(p[16:], uint32(bits[i]))
+			p = p[set:]
+		case TypeI64, TypeU64, TypeDouble:
+			binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
+			binary.BigEndian.PutUint64(p[8:], uint64(DPtr)<<32|uint64(instNullWord))
+			binary.BigEndian.PutUint32(p[16:], word)
+			binary.BigEndian.PutUint32(q, blockWord(t, block))
+			binary.BigEndian.PutUint64(q[4:], bits[i])
+			p, q, word = p[set:], q[block:], word+block/4
+		case TypeFloat:
+			const size = blockHeader + 4
+			binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
+			binary.BigEndian.PutUint64(p[8:], uint64(DPtr)<<32|uint64(instNullWord))
+			binary.BigEndian.PutUint32(p[16:], word)
+			binary.BigEndian.PutUint64(q, uint64(blockWord(TypeFloat, size))<<32|uint64(uint32(bits[i])))
+			p, q, word = p[set:], q[size:], word+size/4
+		default:
+			binary.BigEndian.PutUint64(p, uint64(pmid)<<32)
+			p = p[8:]
+		}
+	}
+	b.sets += n
+	b.set += sets - len(p)
+	b.block += blocks - len(q)
+}
+
+const instNullWord = 0xffffffff
