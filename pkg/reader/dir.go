@@ -113,6 +113,7 @@ type Dir struct {
 	statx    unix.Statx_t
 	suspects atomic.Int32
 	touches  atomic.Uint64
+	draining atomic.Bool // events are out of the queue, and not looked at yet
 	faults   atomic.Uint64
 
 	use sync.RWMutex
@@ -238,23 +239,23 @@ func unmap(files []*File) {
 	}
 }
 
-// Touches moves when file events are taken from the kernel, and when a loaded
-// file turns out to have been rewritten. See Still.
+// Touches counts the loaded files that turned out to have been written to by
+// other means than stores through a mapping. See Still.
 func (d *Dir) Touches() uint64 { return d.touches.Load() }
 
 // Faults counts the reads of loaded files' memory, values or headers, that
 // faulted because the file had become shorter.
 func (d *Dir) Faults() uint64 { return d.faults.Load() }
 
-// Quiet tells whether no file event waits for the next Look, and no file that
-// is known to be written to by system calls is being. One system call, and one
-// for each of those.
+// Quiet tells whether no file event waits for a Look or is being looked at,
+// and no file that is known to be written to by system calls is being. One
+// system call, and one for each of those.
 //
 // An event comes after the data it is about, so the first such write to a file
 // can show in an answer without being told, if it is going on at that moment.
 // From then on the file's times, which change before its data, are asked too.
 func (d *Dir) Quiet() bool {
-	if d.in.fd >= 0 && d.in.ready() {
+	if d.in.fd >= 0 && d.in.ready() || d.draining.Load() {
 		return false
 	}
 	if d.nWritten.Load() == 0 {
@@ -274,11 +275,11 @@ func (d *Dir) Quiet() bool {
 	return true
 }
 
-// Still tells whether an answer is good: Touches was since after the Look that
-// it was made from, and Quiet holds. It then mixes no two layouts of a file.
-// (Another Look may be taking events from the queue right now. It moves
-// Touches first, so these are asked second.)
-func (d *Dir) Still(since uint64) bool { return d.Quiet() && d.Touches() == since }
+// Still tells whether an answer made from s is good: Quiet holds, and no file
+// was touched since. It then mixes no two layouts of a file.
+func (d *Dir) Still(s *Snapshot) bool {
+	return d.Quiet() && d.Touches() == s.Touches // in this order: what is being looked at counts at its end
+}
 
 // Look returns the state of the directory as it is now: everything that any
 // process did before the call is in it.
@@ -301,6 +302,7 @@ func (d *Dir) Look() *Snapshot {
 	if d.changed {
 		d.publish()
 	}
+	d.draining.Store(false)
 	return d.snap
 }
 
@@ -313,7 +315,7 @@ func (d *Dir) Rescan() *Snapshot {
 }
 
 func (d *Dir) publish() {
-	s := &Snapshot{Err: d.err}
+	s := &Snapshot{Err: d.err, Touches: d.touches.Load()}
 	for _, e := range d.order {
 		if e.skip {
 			continue

@@ -76,4 +76,6 @@ type Snapshot struct {
 	Others []Entry // pending (also those that are Held), rejected and dead, by name
 	// Err says why the directory cannot be read, nil if it can.
 	Err error
+	// Touches is what Dir.Touches was.
+	Touches uint64
 }

@@ -152,7 +152,7 @@ func (d *Dir) events() {
 }
 
 func (d *Dir) fileEvents() {
-	d.touches.Add(1) // before anybody can find the queue empty
+	d.draining.Store(true) // before anybody can find the queue empty
 	names, all, self := d.in.read()
 	if self { // the directory is no longer the one at the path
 		d.stamp = stamp{}

@@ -120,6 +120,7 @@ func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string
 	}
 	if old != nil && !old.Held {
 		d.touches.Add(1)
+		d.changed = true
 	}
 	switch {
 	case err == nil:
