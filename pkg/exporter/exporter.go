@@ -161,6 +161,9 @@ func (e *Exporter) refresh() []Event {
 	}
 	e.publish(t, snap)
 	e.dir.Reap()
+	if e.opts.Published != nil {
+		e.opts.Published()
+	}
 	events := e.events
 	e.events = nil
 	return events
