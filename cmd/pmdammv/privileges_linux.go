@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,10 +58,24 @@ func dropPrivileges(name string) error {
 	return nil
 }
 
-// noNewPrivileges keeps every thread from ever gaining any.
+// noNewPrivileges keeps every thread from ever gaining any. A build with cgo
+// cannot do that for threads that are there already.
 func noNewPrivileges() error {
-	if _, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); e != 0 {
+	_, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
+	if e != 0 && e != syscall.ENOTSUP {
 		return fmt.Errorf("no_new_privs: %w", e)
+	}
+	return nil
+}
+
+// dropCapabilities takes every capability from every thread: a service manager
+// or the program's file may have given some to a user that is not root.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if e != 0 {
+		return fmt.Errorf("drop capabilities: %w", e)
 	}
 	return nil
 }
@@ -78,6 +93,11 @@ func confine(asked, pcpUser string) error {
 	} else if asked != "" {
 		if u, err := user.Lookup(asked); (err != nil || u.Uid != strconv.Itoa(os.Geteuid())) && asked != strconv.Itoa(os.Geteuid()) {
 			return fmt.Errorf("only root can run the agent as %s", asked)
+		}
+	}
+	if os.Geteuid() != 0 { // -U root keeps what root can read
+		if err := dropCapabilities(); err != nil {
+			return err
 		}
 	}
 	return noNewPrivileges()
