@@ -52,6 +52,8 @@ export PCP_CONF=$dir/etc/pcp.conf PMCD_PORT=$port PMCD_SOCKET=$dir/run/pmcd.sock
 }
 program "$bakery"
 program /usr/bin/python3 "$here/shop.py"
+sleep 2 & # for something to show
+wait $!
 
 show pminfo -dfmtT mmv
 show pminfo -l mmv.shop.sales
