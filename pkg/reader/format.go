@@ -51,7 +51,7 @@ const (
 	SectionValues    Section = 4
 	SectionStrings   Section = 5
 	SectionLabels    Section = 6
-	sectionTOC       Section = 7 // not a TOC type: the TOC itself, in errors
+	SectionTOC       Section = 7 // not a TOC type: the TOC itself, in errors
 )
 
 // String is the section's name as mmv(5) uses it.
@@ -71,7 +71,7 @@ func (s Section) String() string {
 		return "string"
 	case SectionLabels:
 		return "label"
-	case sectionTOC:
+	case SectionTOC:
 		return "toc"
 	default:
 		return "unknown section"

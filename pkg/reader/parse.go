@@ -52,10 +52,11 @@ type parser struct {
 	overlap error                       // entries share more bytes than the file has
 }
 
-// domain is where the instances of an indom lie in the file.
+// domain is where the instances of an indom lie in the file, and which of
+// those kept each of them is, -1: none.
 type domain struct {
 	off, n uint64
-	rising bool // internal ids are, so none occurs twice
+	kept   []int32
 }
 
 func (p *parser) errorf(s Section, index int, field string, off uint64, err error, format string, args ...any) *FormatError {
@@ -190,7 +191,7 @@ func (p *parser) toc() error {
 	}
 	for _, s := range []Section{SectionMetrics, SectionValues} {
 		if p.section[s].Section == 0 {
-			return p.errorf(sectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
+			return p.errorf(SectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
 		}
 	}
 	if n := uint64(p.section[SectionStrings].Count); n <= p.real/StringSize {
@@ -203,29 +204,29 @@ func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
 	s := e.Section
 	switch {
 	case s < SectionInDoms || s > SectionLabels:
-		p.remark(sectionTOC, i, "type", off, ErrRange, "%d", uint64(s))
+		p.remark(SectionTOC, i, "type", off, ErrRange, "%d", uint64(s))
 		return nil
 	case s == SectionLabels && p.c.Header.Version < 3:
-		p.remark(sectionTOC, i, "type", off, ErrRange, "labels in version %d", uint64(p.c.Header.Version))
+		p.remark(SectionTOC, i, "type", off, ErrRange, "labels in version %d", uint64(p.c.Header.Version))
 		return nil
 	case p.section[s].Section != 0:
-		p.remark(sectionTOC, i, "type", off, ErrDuplicate, "a second section of "+s.String()+"s")
+		p.remark(SectionTOC, i, "type", off, ErrDuplicate, "a second section of "+s.String()+"s")
 		return nil
 	}
 	var err *FormatError
 	switch {
 	case e.Count < 0:
-		err = p.errorf(sectionTOC, i, "count", off+4, ErrCount, "%d %ss", e.Count, s)
+		err = p.errorf(SectionTOC, i, "count", off+4, ErrCount, "%d %ss", e.Count, s)
 	case e.Count > 0 && !p.inside(e.Offset, uint64(e.Count), p.elem(s)):
-		err = p.errorf(sectionTOC, i, "offset", off+8, ErrBounds, "%d %ss of %d bytes from %d in a file of %d", e.Count, s, p.elem(s), e.Offset, p.size)
+		err = p.errorf(SectionTOC, i, "offset", off+8, ErrBounds, "%d %ss of %d bytes from %d in a file of %d", e.Count, s, p.elem(s), e.Offset, p.size)
 	case uint64(e.Count) > p.real/p.elem(s) && s != SectionStrings && s != SectionInstances:
-		err = p.errorf(sectionTOC, i, "count", off+4, ErrCount, "%d %ss of %d bytes in a sparse file with %d bytes of data", e.Count, s, p.elem(s), p.real)
+		err = p.errorf(SectionTOC, i, "count", off+4, ErrCount, "%d %ss of %d bytes in a sparse file with %d bytes of data", e.Count, s, p.elem(s), p.real)
 	default:
 		p.section[s] = e
 		return nil
 	}
 	if s == SectionStrings || s == SectionLabels { // nothing depends on their TOC entry
-		p.remark(sectionTOC, i, err.Field, err.Off, err.Err, err.Detail)
+		p.remark(SectionTOC, i, err.Field, err.Off, err.Err, err.Detail)
 		return nil
 	}
 	return err

@@ -27,7 +27,7 @@ func (p *parser) indoms() error {
 		left -= n
 		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16)
 		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24)
-		dom := domain{off: at, n: n, rising: true}
+		dom := domain{off: at, n: n, kept: make([]int32, n)}
 		p.instances(&dom)
 		if p.overlap != nil {
 			return p.overlap
@@ -45,36 +45,36 @@ func (p *parser) indoms() error {
 func (p *parser) instances(d *domain) {
 	elem, first := p.elem(SectionInstances), len(p.c.instances)
 	p.c.instances = slices.Grow(p.c.instances, int(d.n))
-	var seen map[int32]struct{} // ids, once they are known not to rise
+	var seen map[int32]int32 // ids to what is kept, once they are known not to rise
 	for i := range d.n {
 		off := d.off + i*elem
-		t := p.external(off)
-		if t == 0 {
-			if p.overlap != nil {
-				return
-			}
+		d.kept[i] = -1
+		in := Instance{Internal: int32(p.u32(off + 12)), External: p.external(off)}
+		switch {
+		case p.overlap != nil:
+			return
+		case in.External == 0:
 			p.remark(SectionInstances, int(i), "name", off+16, ErrNoName, "indom at %d", d.off)
 			continue
-		}
-		in := Instance{Internal: int32(p.u32(off + 12)), External: t}
-		if in.Internal == -1 { // means "none" everywhere in PCP
+		case in.Internal == -1: // means "none" everywhere in PCP
 			p.remark(SectionInstances, int(i), "internal", off+12, ErrRange, "-1")
 			continue
 		}
 		kept := p.c.instances[first:]
-		if k := len(kept); k > 0 && kept[k-1].Internal >= in.Internal && d.rising {
-			d.rising = false
-			seen = make(map[int32]struct{}, k)
-			for _, o := range kept {
-				seen[o.Internal] = struct{}{}
+		if k := len(kept); k > 0 && seen == nil && kept[k-1].Internal >= in.Internal {
+			seen = make(map[int32]int32, k)
+			for j, o := range kept {
+				seen[o.Internal] = int32(j)
 			}
 		}
-		if !d.rising {
-			if _, dup := seen[in.Internal]; dup {
+		d.kept[i] = int32(len(kept))
+		if seen != nil {
+			if j, dup := seen[in.Internal]; dup {
 				p.remark(SectionInstances, int(i), "internal", off+12, ErrDuplicate, "%d", uint64(uint32(in.Internal)))
+				d.kept[i] = j
 				continue
 			}
-			seen[in.Internal] = struct{}{}
+			seen[in.Internal] = d.kept[i]
 		}
 		p.c.instances = append(p.c.instances, in)
 	}
@@ -94,13 +94,4 @@ func (p *parser) external(off uint64) Text {
 		return 0
 	}
 	return t
-}
-
-// named tells the same without copying.
-func (p *parser) named(off uint64) bool {
-	if p.c.Header.Version == 1 {
-		return p.data[off+16] != 0
-	}
-	t, _ := p.text(p.u64(off + 16))
-	return len(p.c.Text(t)) > 0
 }

@@ -1,6 +1,9 @@
 package reader
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // metrics reads the metrics, whatever their names and items.
 func (p *parser) metrics() error {
@@ -45,11 +48,11 @@ func (p *parser) metrics() error {
 func (p *parser) values() error {
 	sec := p.section[SectionValues]
 	owner := make([]int32, sec.Count) // metric of each value, -1: left out
+	place := make([]int32, sec.Count) // and which instance of its indom
 	total := uint32(0)
 	for i := range uint64(sec.Count) {
-		k := p.owner(int(i), sec.Offset+i*ValueSize)
-		owner[i] = k
-		if k >= 0 {
+		owner[i], place[i] = p.owner(int(i), sec.Offset+i*ValueSize)
+		if k := owner[i]; k >= 0 {
 			p.c.Metrics[k].n++
 			total++
 		}
@@ -61,102 +64,71 @@ func (p *parser) values() error {
 		m.first, next[i] = sum, sum
 		sum += m.n
 	}
-	p.c.values = make([]ValueRef, total)
-	pos := make([]uint32, total) // position of each value's instance in its indom
+	p.c.values = make([]ValueRef, total) // Inst is the place at first
 	for i, k := range owner {
-		if k < 0 {
-			continue
+		if k >= 0 {
+			p.c.values[next[k]] = ValueRef{Inst: place[i], Off: uint32(sec.Offset) + uint32(i)*ValueSize}
+			next[k]++
 		}
-		off := sec.Offset + uint64(i)*ValueSize
-		ref := ValueRef{Inst: -1, Off: uint32(off)}
-		if m := &p.c.Metrics[k]; !m.Singular() {
-			inst := p.u64(off + 24)
-			ref.Inst = int32(p.u32(inst + 12))
-			d := &p.domain[m.InDom]
-			n, _ := index(inst, d.off, d.n, p.elem(SectionInstances))
-			pos[next[k]] = uint32(n)
-		}
-		p.c.values[next[k]] = ref
-		next[k]++
 	}
 	for i := range p.c.Metrics {
-		p.order(i, pos)
+		p.order(i)
 	}
 	return nil
 }
 
-// owner checks value i at off and returns the index of its metric, or -1.
-func (p *parser) owner(i int, off uint64) int32 {
-	sec, size := p.section[SectionMetrics], p.elem(SectionMetrics)
-	at := p.u64(off + 16)
-	k, ok := index(at, sec.Offset, uint64(sec.Count), size)
+// owner checks value i at off and returns the index of its metric, or -1, and
+// which of the indom's instances it is for.
+func (p *parser) owner(i int, off uint64) (metric, place int32) {
+	sec, at := p.section[SectionMetrics], p.u64(off+16)
+	k, ok := index(at, sec.Offset, uint64(sec.Count), p.elem(SectionMetrics))
 	if !ok {
 		p.remark(SectionValues, i, "metric", off+16, ErrReference, "metric at %d", at)
-		return -1
+		return -1, 0
 	}
 	m := &p.c.Metrics[k]
 	if m.Singular() {
-		return int32(k)
+		return int32(k), 0
 	}
 	if m.InDom < 0 {
-		return -1 // remarked with the metric
+		return -1, 0 // remarked with the metric
 	}
-	d, inst, elem := &p.domain[m.InDom], p.u64(off+24), p.elem(SectionInstances)
-	if _, ok := index(inst, d.off, d.n, elem); !ok {
+	d, inst := &p.domain[m.InDom], p.u64(off+24)
+	n, ok := index(inst, d.off, d.n, p.elem(SectionInstances))
+	if !ok {
 		p.remark(SectionValues, i, "instance", off+24, ErrReference, "instance at %d of indom %d", inst, uint64(uint32(m.Serial)))
-		return -1
+		return -1, 0
 	}
-	if !p.named(inst) || int32(p.u32(inst+12)) == -1 {
-		return -1 // remarked with the instance
+	if d.kept[n] < 0 {
+		return -1, 0 // remarked with the instance
 	}
-	return int32(k)
+	return int32(k), d.kept[n]
 }
 
-// order brings the values of metric i into the order of its indom and drops
-// later ones for an instance that already has one.
-func (p *parser) order(i int, pos []uint32) {
+// order brings the values of metric i into the order of its indom, drops later
+// ones for an instance that already has one, and sets the instances.
+func (p *parser) order(i int) {
 	m := &p.c.Metrics[i]
 	refs := p.c.values[m.first : m.first+m.n]
-	if m.Singular() {
-		p.drop(i, 1)
-		return
+	byPlace := func(a, b ValueRef) int { return cmp.Compare(a.Inst, b.Inst) }
+	if !slices.IsSortedFunc(refs, byPlace) {
+		slices.SortStableFunc(refs, byPlace)
 	}
-	pos = pos[m.first : m.first+m.n]
-	sorted := true
-	for k := 1; k < len(pos) && sorted; k++ {
-		sorted = pos[k-1] < pos[k]
+	refs = slices.CompactFunc(refs, func(a, b ValueRef) bool { return a.Inst == b.Inst })
+	if n := uint32(len(refs)); n < m.n {
+		off := p.section[SectionMetrics].Offset + uint64(i)*p.elem(SectionMetrics)
+		p.remark(SectionMetrics, i, "", off, ErrDuplicate, "%d values for instances that have one", uint64(m.n-n))
+		m.n = n
 	}
-	if !sorted {
-		perm := make([]int, len(refs))
-		for k := range perm {
-			perm[k] = k
+	var insts []Instance
+	if m.InDom >= 0 {
+		insts = p.c.Instances(&p.c.InDoms[m.InDom])
+	}
+	for k := range refs {
+		if m.Singular() {
+			refs[k].Inst = -1
+		} else {
+			refs[k].Inst = insts[refs[k].Inst].Internal
 		}
-		slices.SortStableFunc(perm, func(a, b int) int { return int(pos[a]) - int(pos[b]) })
-		in := slices.Clone(refs)
-		for k, from := range perm {
-			refs[k] = in[from]
-		}
-	}
-	if len(refs) == 0 || sorted && p.domain[m.InDom].rising {
-		return
-	}
-	seen := make(map[int32]struct{}, len(refs))
-	n := 0
-	for _, r := range refs {
-		if _, dup := seen[r.Inst]; !dup {
-			seen[r.Inst] = struct{}{}
-			refs[n] = r
-			n++
-		}
-	}
-	p.drop(i, n)
-}
-
-// drop keeps the first n values of metric i.
-func (p *parser) drop(i, n int) {
-	m := &p.c.Metrics[i]
-	if int(m.n) > n {
-		p.remark(SectionMetrics, i, "", p.section[SectionMetrics].Offset+uint64(i)*p.elem(SectionMetrics), ErrDuplicate, "%d values for instances that have one", uint64(m.n)-uint64(n))
-		m.n = uint32(n)
 	}
 }
