@@ -22,55 +22,57 @@ func (s *session) Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 		profile = nil
 	}
 	s.fetch(pmids, profile, b, nil)
-	if s.e.dir.Quiet() && s.e.dir.Touches() == s.touches {
-		return nil
+	if !s.e.dir.Still(s.t.snap) {
+		s.fetchAgain(pmids, profile, b)
 	}
-	s.fetchAgain(pmids, profile, b)
 	return nil
 }
 
 // fetchAgain is for the case that something has happened since Begin.
 func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) {
-	skip := map[*reader.File]bool{}
+	skip := map[string]bool{} // names of files that are written to all the time
 	for n := 1; ; n++ {
-		before, old := s.touches, s.t
+		old := s.t.snap
 		s.End()
 		s.Begin()
-		if s.touches == before {
-			return // nothing that was read
+		again := false
+		if s.t.snap.Touches != old.Touches {
+			for _, name := range replaced(old.Files, s.t.snap.Files) {
+				again = again || !skip[name]
+				skip[name] = skip[name] || n >= tries
+			}
 		}
-		if n >= tries { // files that are written to all the time
-			for _, f := range old.snap.Files {
-				if !s.has(f) {
-					skip[f] = true
-				}
-			}
-			for _, f := range s.t.snap.Files {
-				if !contains(old.snap.Files, f) {
-					skip[f] = true
-				}
-			}
+		if !again { // nothing that was read
+			return
 		}
 		s.fetch(pmids, profile, b, skip)
-		if s.e.dir.Quiet() && s.e.dir.Touches() == s.touches {
+		if s.e.dir.Still(s.t.snap) {
 			return
 		}
 	}
 }
 
-func (s *session) has(f *reader.File) bool { return contains(s.t.snap.Files, f) }
-
-func contains(files []*reader.File, f *reader.File) bool {
-	for _, o := range files {
-		if o == f {
-			return true
+// replaced are the names of files that are not the same in both lists, each of
+// which is by name.
+func replaced(a, b []*reader.File) (names []string) {
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Name < b[0].Name:
+			names, a = append(names, a[0].Name), a[1:]
+		case len(a) == 0 || b[0].Name < a[0].Name:
+			names, b = append(names, b[0].Name), b[1:]
+		default:
+			if a[0] != b[0] {
+				names = append(names, a[0].Name)
+			}
+			a, b = a[1:], b[1:]
 		}
 	}
-	return false
+	return names
 }
 
 // fetch makes one reply.
-func (s *session) fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+func (s *session) fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[string]bool) {
 	t := s.t
 	b.Begin(0, len(pmids), s.size(pmids))
 	for i := 0; i < len(pmids); {
@@ -151,10 +153,10 @@ func (s *session) simple(pmids []pcpwire.PMID, pl *plan) int {
 }
 
 // fetchSimple adds simple metrics of f, as simple has noted them.
-func (s *session) fetchSimple(pmids []pcpwire.PMID, f *file, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+func (s *session) fetchSimple(pmids []pcpwire.PMID, f *file, b *pcpwire.ResultBuilder, skip map[string]bool) {
 	n := len(pmids)
 	types, bits := s.types[:n], s.bits[:n]
-	if skip[f.f] || !f.f.LoadSlots(s.offs[:n], bits) {
+	if skip[f.f.Name] || !f.f.LoadSlots(s.offs[:n], bits) {
 		for _, p := range pmids {
 			b.Status(p, 0)
 		}
@@ -192,7 +194,7 @@ func settle(types []pcpwire.Type, bits []uint64, sentinel bool) {
 var bigEndian = reader.Narrow(1) != 1
 
 // fetchOne adds a metric of one file.
-func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[string]bool) {
 	k := int(it.file - 1)
 	f := c.files[k]
 	m := &f.cat.Metrics[it.metric]
@@ -203,7 +205,7 @@ func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profil
 	}
 	s.vals.Reset()
 	s.wants = append(s.wants[:0], reader.Want{Type: m.Type, Refs: refs})
-	loaded := pl.layouts[k] != nil && !skip[f.f] && f.f.Load(s.wants, &s.vals)
+	loaded := pl.layouts[k] != nil && !skip[f.f.Name] && f.f.Load(s.wants, &s.vals)
 	switch n := len(s.vals.Insts); {
 	case n > 0:
 		s.encode(p, m.Type, 0, n, b)
@@ -282,7 +284,7 @@ func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs []reader.Val
 }
 
 // fetchShared adds a metric whose values come from several files.
-func (s *session) fetchShared(pmid pcpwire.PMID, c *cluster, pl *plan, shared uint32, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[*reader.File]bool) {
+func (s *session) fetchShared(pmid pcpwire.PMID, c *cluster, pl *plan, shared uint32, profile *pcpwire.Profile, b *pcpwire.ResultBuilder, skip map[string]bool) {
 	m, sp := &c.shared[shared], &pl.shared[shared]
 	first := c.first(m)
 	filter := profile.Filter(pcpwire.NewInDom(s.t.domain, m.number))
@@ -290,7 +292,7 @@ func (s *session) fetchShared(pmid pcpwire.PMID, c *cluster, pl *plan, shared ui
 	s.refs = s.refs[:0]
 	for _, r := range sp.runs {
 		f := c.files[r.file].f
-		if skip[f] {
+		if skip[f.Name] {
 			continue
 		}
 		refs := sp.refs[r.from:r.to]

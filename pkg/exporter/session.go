@@ -8,9 +8,8 @@ import (
 
 // session answers the requests of one connection.
 type session struct {
-	e       *Exporter
-	t       *Table // between Begin and End
-	touches uint64 // of the directory, at Begin
+	e *Exporter
+	t *Table // between Begin and End
 
 	wants []reader.Want
 	vals  reader.Values
@@ -35,14 +34,9 @@ func (s *session) Close() {}
 
 func (s *session) Begin() pmda.Changes {
 	s.e.Refresh()
-	s.acquire()
-	return pmda.Changes{Names: s.t.namesToken, Labels: s.t.labelsToken}
-}
-
-func (s *session) acquire() {
 	s.e.dir.Acquire()
 	s.t = s.e.table.Load() // after Acquire: what an older one has may be unmapped
-	s.touches = s.e.dir.Touches()
+	return pmda.Changes{Names: s.t.namesToken, Labels: s.t.labelsToken}
 }
 
 func (s *session) End() {
