@@ -71,3 +71,32 @@ func BenchmarkFetch(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkFetchOne(b *testing.B) {
+	for _, files := range []int{1, 200, 1000} {
+		b.Run(fmt.Sprintf("of%dfiles", files), func(b *testing.B) {
+			dir := b.TempDir()
+			writeSet(b, dir, files, 10, 0)
+			e, err := New(Options{Dir: dir, Domain: 70, PCPVersion: "7", FileMetrics: FileMetricsOff})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			sess := e.Open()
+			defer sess.Close()
+			pmids := []pcpwire.PMID{pcpwire.NewPMID(70, 100, 1)}
+			var rb pcpwire.ResultBuilder
+			b.ReportAllocs()
+			for b.Loop() {
+				sess.Begin()
+				if err := sess.Fetch(pmids, nil, &rb); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := rb.Finish(); err != nil {
+					b.Fatal(err)
+				}
+				sess.End()
+			}
+		})
+	}
+}
