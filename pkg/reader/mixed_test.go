@@ -1,0 +1,148 @@
+package reader_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"pmdammv/pkg/reader"
+)
+
+// layout is one of two images with the same size and generation, and other
+// names for the same places. Values tell which one they are from.
+func layout(which, n int) []byte {
+	return counter(fmt.Sprintf("l%d.", which), n, uint64(which)*1e6).Build()
+}
+
+// rewriteChild writes the one layout over the other, again and again.
+func rewriteChild(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	pause, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(args[0], os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	stop := make(chan error)
+	go func() { stop <- ready("") }()
+	images := [2][]byte{layout(1, n), layout(2, n)}
+	for i := 1; ; i++ {
+		select {
+		case err := <-stop:
+			return err
+		case <-time.After(pause + time.Duration(i%7)*pause/10):
+		}
+		if _, err := f.WriteAt(images[i%2], 0); err != nil {
+			return err
+		}
+	}
+}
+
+// TestLayoutsAreNotMixed reads a file that another process rewrites in place
+// with write(2), without telling so by its generation. An answer that is Still
+// good at its end has names and values of one layout. The first rewrite is
+// let go by: see Quiet.
+func TestLayoutsAreNotMixed(t *testing.T) {
+	onEach(t, func(t *testing.T, dir string) {
+		for _, n := range []int{10, 1000} {
+			t.Run(strconv.Itoa(n), func(t *testing.T) {
+				path := filepath.Join(dir, "a")
+				check0(t, os.WriteFile(path, layout(1, n), 0o644))
+				w := watch(t, dir, reader.Options{})
+				w.look("a loaded")
+				overwrite(t, path, layout(2, n))
+				w.look("a loaded")
+				start(t, "rewrite", nil, path, strconv.Itoa(n), "5ms") // longer than a clock tick
+				good, again, turns := 0, 0, w.Touches()
+				var v reader.Values
+				eventually(t, "100 rewrites", func() bool {
+					s := w.Look()
+					if len(s.Files) != 1 {
+						return false
+					}
+					f := s.Files[0]
+					w.Acquire()
+					v.Reset()
+					ok := f.Load(wants(f.Catalog), &v)
+					still := w.Still(s)
+					w.Release()
+					w.Reap()
+					if !ok || !still {
+						again++
+						return false
+					}
+					good++
+					for i, name := range names(f) {
+						if got := fmt.Sprintf("l%d.%d", v.Bits[i]/1e6, v.Bits[i]%1e6); got != name {
+							t.Fatalf("%s has the value of %s, after %d good answers", name, got, good)
+						}
+					}
+					return w.Touches() >= turns+100
+				})
+				if good == 0 {
+					t.Error("no good answer")
+				}
+				t.Logf("%d good, %d made again", good, again)
+			})
+		}
+	})
+}
+
+// TestStill is what makes an answer a bad one.
+func TestStill(t *testing.T) {
+	onEach(t, func(t *testing.T, dir string) {
+		path := filepath.Join(dir, "a")
+		put(t, dir, "a", counter("m", 1, 1))
+		w := watch(t, dir, reader.Options{})
+		s := w.look("a loaded")
+		expect := func(what string, quiet, still bool) {
+			t.Helper()
+			if got := w.Quiet(); got != quiet {
+				t.Errorf("%s: quiet is %v", what, got)
+			}
+			if got := w.Still(s); got != still {
+				t.Errorf("%s: still is %v", what, got)
+			}
+		}
+		expect("at first", true, true)
+
+		m := live(t, path)
+		m[len(m)-32]++ // the value
+		expect("after a store", true, true)
+
+		put(t, dir, "b", counter("n", 1, 1))
+		expect("with another file", false, false)
+		next := w.look("a loaded, b loaded")
+		expect("when that was looked at", true, true) // nothing that s has
+		s = next
+
+		overwrite(t, path, counter("m", 1, 5).Build()) // the same but for the value
+		expect("after a write", false, false)
+		if w.Look() != s {
+			t.Error("a written value makes another Snapshot")
+		}
+		expect("of values only", true, true)
+
+		overwrite(t, path, counter("x", 1, 5).Build())
+		expect("after another layout", false, false)
+		next = w.look("a loaded, b loaded")
+		expect("when that was looked at", true, false)
+		s = next
+		expect("in the new one", true, true)
+
+		// Now the file is known as one that is written to. An event comes late;
+		// a time that has changed is enough.
+		check0(t, os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
+		expect("with another time", false, false)
+		w.Look()
+		expect("when that was looked at", true, true)
+	})
+}
