@@ -90,6 +90,8 @@ type Catalog struct {
 	instances  []Instance // by indom
 	instLabels []uint32   // instance labels, by identity and instance
 	arena      []byte     // length byte and text, one after the other
+	live       [2]uint64  // from where to where values, and strings, are live
+	lazy       *parser    // finds the values, when one is asked for; nil: it has
 }
 
 // MaxRemarks bounds Catalog.Remarks.
@@ -106,7 +108,8 @@ func (c *Catalog) Text(t Text) []byte {
 }
 
 // Values returns where the values of m lie, in the order of its indom's
-// instances, at most one for each. The slice belongs to the Catalog.
+// instances, at most one for each. The slice belongs to the Catalog. (That of
+// a File may not know: see File.Layout.)
 func (c *Catalog) Values(m *Metric) []ValueRef {
 	return c.values[m.first : m.first+m.n : m.first+m.n]
 }

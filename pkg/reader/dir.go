@@ -112,6 +112,7 @@ type Dir struct {
 	cpath    []byte // scratch of stat
 	statx    unix.Statx_t
 	suspects atomic.Int32
+	mapped   atomic.Int32 // mappings of Files
 	touches  atomic.Uint64
 	draining atomic.Bool // events are out of the queue, and not looked at yet
 	faults   atomic.Uint64
@@ -234,8 +235,8 @@ func (d *Dir) Reap() {
 // unmap is called with d.use locked.
 func unmap(files []*File) {
 	for _, f := range files {
-		f.m.unmap()
-		f.m = mapping{}
+		f.dir.mapped.Add(-int32(f.mappings()))
+		f.unmap()
 	}
 }
 

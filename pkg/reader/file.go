@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"sync"
 	"sync/atomic"
 )
 
@@ -15,11 +16,35 @@ type File struct {
 	Held bool
 
 	id     fileID
-	m      mapping // nothing when Held, or unmapped
+	head   mapping // with the header; nothing when Held, or unmapped
+	m      mapping // with the live values; may be the same
 	dir    *Dir
 	pid    int32 // of the writer, as this process sees it; 0: not checked
 	marked atomic.Bool
+
+	laying sync.Mutex // of what follows
+	laid   *Layout    // of a Catalog without one
 }
+
+// unmap lets go of the file's memory.
+func (f *File) unmap() {
+	if f.head != f.m {
+		f.head.unmap()
+	}
+	f.m.unmap()
+	f.head, f.m = mapping{}, mapping{}
+}
+
+// mappings is how many it has.
+func (f *File) mappings() int {
+	if f.head != f.m {
+		return 2
+	}
+	return 1
+}
+
+// faulted tells whether a recovered panic is a fault of the file's memory.
+func (f *File) faulted(r any) bool { return f.m.faulted(r) || f.head.faulted(r) }
 
 // fileID tells one file from another, and a changed one from an unchanged one.
 // Times are not part of it: a store through a mapping changes them, or not.

@@ -16,10 +16,11 @@ type imageReader struct {
 }
 
 // read copies the file of size bytes; real is how many of them are not holes,
-// which are not read. The file may change meanwhile: what is then wrong in the
-// copy is for the caller to find out.
-func (r *imageReader) read(fd int, size, blocks int64) (data []byte, real uint64, err error) {
-	if size <= scratchSize && blocks*512 >= size {
+// which are not read. Nor is the section skip, if it is one: it is left zero.
+// The file may change meanwhile: what is then wrong in the copy is for the
+// caller to find out.
+func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []byte, real uint64, err error) {
+	if size <= scratchSize && blocks*512 >= size && skip.Count == 0 {
 		if int64(len(r.scratch)) < size {
 			r.scratch = make([]byte, min(scratchSize, max(2*size, 64<<10)))
 		}
@@ -31,6 +32,14 @@ func (r *imageReader) read(fd int, size, blocks int64) (data []byte, real uint64
 	r.large, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, 0, fmt.Errorf("memory for %d bytes: %w", size, err)
+	}
+	if skip.Count > 0 { // nothing is a hole
+		end := int64(skip.Offset) + int64(skip.Count)*ValueSize
+		if _, err := preadFull(fd, r.large[:skip.Offset], 0); err != nil {
+			return nil, 0, err
+		}
+		_, err := preadFull(fd, r.large[end:], end)
+		return r.large, uint64(size), err
 	}
 	for off := int64(0); off < size; {
 		start, end := off, size

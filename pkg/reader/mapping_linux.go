@@ -7,25 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is a read-only shared mapping of the first size bytes of a file. Its
-// memory is only read through word and appendString, with SetPanicOnFault on,
-// and no slice or string over it exists.
+// mapping is a read-only shared mapping of the bytes from start (on a page
+// boundary) to size of a file. Its memory is only read through word and
+// appendString, with SetPanicOnFault on, and no slice or string over it exists.
 type mapping struct {
-	base unsafe.Pointer
-	size uintptr
+	base  unsafe.Pointer // where byte 0 would be
+	start uintptr
+	size  uintptr
 }
 
-func mapFile(fd int, size int64) (mapping, error) {
-	p, err := unix.MmapPtr(fd, 0, nil, uintptr(size), unix.PROT_READ, unix.MAP_SHARED)
+func mapFile(fd int, start, size uint64) (mapping, error) {
+	p, err := unix.MmapPtr(fd, int64(start), nil, uintptr(size-start), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return mapping{}, fmt.Errorf("map: %w", err)
 	}
-	return mapping{p, uintptr(size)}, nil
+	return mapping{unsafe.Add(p, -int(start)), uintptr(start), uintptr(size)}, nil
 }
 
 func (m mapping) unmap() {
-	if m.base != nil {
-		_ = unix.MunmapPtr(m.base, m.size)
+	if m.size != 0 {
+		_ = unix.MunmapPtr(unsafe.Add(m.base, m.start), m.size-m.start)
 	}
 }
 
@@ -33,7 +34,7 @@ func (m mapping) unmap() {
 // has become shorter. Any other panic is a bug.
 func (m mapping) faulted(r any) bool {
 	e, ok := r.(interface{ Addr() uintptr }) // runtime.errorAddressString
-	return ok && e.Addr()-uintptr(m.base) < m.size
+	return ok && e.Addr()-uintptr(m.base)-m.start < m.size-m.start
 }
 
 // word loads the 8 bytes at off, once if they are aligned; the caller has

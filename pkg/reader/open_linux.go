@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -111,7 +112,7 @@ func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string
 	}
 	old := e.file
 	switch {
-	case err == nil && old != nil && !old.Held && e.id.dev == id.dev && e.id.ino == id.ino && old.Catalog.Equal(c):
+	case err == nil && old != nil && !old.Held && e.id.dev == id.dev && e.id.ino == id.ino && old.Catalog.lazy == nil && old.Catalog.Equal(c):
 		return // as it was: live values only
 	case err == nil && e.state == Dead && e.id == id && e.deadGen == c.Header.Generation1:
 		d.unload(e)
@@ -197,11 +198,12 @@ func (d *Dir) read(fd int, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, e
 	if st.Size > d.opts.MaxFileSize {
 		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.Size, d.opts.MaxFileSize)
 	}
-	data, real, err := d.img.read(fd, st.Size, st.Blocks)
+	skip := p.laterValues(fd, st)
+	data, real, err := d.img.read(fd, st.Size, st.Blocks, skip)
 	if err != nil {
 		return nil, raw, err
 	}
-	if c, err = parse(data, real); err != nil {
+	if c, err = parse(data, real, skip); err != nil {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte
@@ -209,6 +211,30 @@ func (d *Dir) read(fd int, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, e
 		return nil, raw, p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "changed while it was read")
 	}
 	return c, raw, nil
+}
+
+// manyValues is from how many values on they are not looked at before one of
+// them is asked for.
+const manyValues = 4096
+
+// laterValues finds the values section of a file that has many. Its header has
+// been checked.
+func (p *parser) laterValues(fd int, st *unix.Stat_t) TOCEntry {
+	if st.Blocks*512 < st.Size || p.size < HeaderSize+manyValues*ValueSize {
+		return TOCEntry{}
+	}
+	b := make([]byte, min(p.c.Header.TOCCount, 16)*TOCEntrySize)
+	n, _ := preadFull(fd, b, HeaderSize)
+	for b = b[:n]; len(b) >= TOCEntrySize; b = b[TOCEntrySize:] {
+		e := tocEntryOf(b)
+		if e.Section == SectionValues {
+			if e.Count < manyValues || !p.inside(e.Offset, uint64(e.Count), ValueSize) {
+				break
+			}
+			return e
+		}
+	}
+	return TOCEntry{}
 }
 
 // finish makes e a loaded file, if its writer lives and there is room.
@@ -224,27 +250,51 @@ func (d *Dir) finish(e *entry, fd int, id fileID, c *Catalog) {
 		d.reject(e, id, fmt.Errorf("%w: at most %d are mapped", ErrTooMany, d.opts.MaxFiles))
 		return
 	}
-	m, err := d.mapFile(fd, id.size)
-	if err != nil {
+	f := &File{Name: e.name, Catalog: c, id: id, dir: d, pid: host}
+	if err := d.mapLive(f, fd); err != nil {
 		d.busy(e, err)
 		return
 	}
 	d.unload(e)
 	e.id = id
-	e.file = &File{Name: e.name, Catalog: c, id: id, m: m, dir: d, pid: host}
+	e.file = f
 	d.loaded++
 	d.changed = true
 	tag := native.Uint64(append([]byte(Tag), native.AppendUint32(nil, c.Header.Version)...))
-	d.addHead(e, m, tag, c.Header.Generation1, c.Header.Generation2)
+	d.addHead(e, f.head, tag, c.Header.Generation1, c.Header.Generation2)
 	d.set(e, Loaded, nil)
 }
 
 // mapFile is mapFile while there is room for the mappings of the heap, too.
-func (d *Dir) mapFile(fd int, size int64) (mapping, error) {
-	if len(d.heads)+len(d.retired) >= d.maxMaps {
+func (d *Dir) mapFile(fd int, start, size uint64) (mapping, error) {
+	if len(d.heads)+int(d.mapped.Load()) >= d.maxMaps {
 		return mapping{}, fmt.Errorf("map: %w", unix.ENOMEM)
 	}
-	return mapFile(fd, size)
+	return mapFile(fd, start, size)
+}
+
+// mapLive maps the header and the live part of a file: in one where that is
+// hardly more, else in two, since a page that is looked at brings its
+// neighbours along.
+func (d *Dir) mapLive(f *File, fd int) (err error) {
+	const apart = 64 << 10
+	start, end := f.Catalog.live[0], f.Catalog.live[1]
+	if start < apart {
+		start = 0
+	}
+	start -= start % uint64(os.Getpagesize())
+	if f.m, err = d.mapFile(fd, start, max(end, HeaderSize)); err != nil {
+		return err
+	}
+	f.head = f.m
+	if start > 0 {
+		if f.head, err = d.mapFile(fd, 0, HeaderSize); err != nil {
+			f.m.unmap()
+			return err
+		}
+	}
+	d.mapped.Add(int32(f.mappings()))
+	return nil
 }
 
 // writer returns the pid here of the file's writer, 0 if that does not matter,
@@ -336,7 +386,7 @@ func (d *Dir) watchHead(e *entry, fd int, st *unix.Stat_t, raw [HeaderSize]byte)
 	if st.Size < HeaderSize || e.head >= 0 {
 		return
 	}
-	m, err := d.mapFile(fd, HeaderSize)
+	m, err := d.mapFile(fd, 0, HeaderSize)
 	if err != nil {
 		d.setPoll(e, true)
 		return

@@ -20,17 +20,30 @@ const MaxImage = math.MaxUint32
 // A file is wrong as a whole when its header is, or when its metrics, values,
 // indoms or instances section does not lie inside it. Anything smaller is left
 // out by itself and told in Catalog.Remarks.
-func Parse(data []byte) (*Catalog, error) { return parse(data, uint64(len(data))) }
+func Parse(data []byte) (*Catalog, error) { return parse(data, uint64(len(data)), TOCEntry{}) }
 
 // parse is Parse of an image of which only real bytes are not holes: a sparse
-// file must not make us take the memory it does not take itself.
-func parse(data []byte, real uint64) (*Catalog, error) {
-	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data)), arena: make([]byte, 0, real/8)}}
-	for _, step := range []func() error{p.header, p.toc, p.indoms, p.metrics, p.values, p.labels} {
+// file must not make us take the memory it does not take itself. If there is a
+// section skip it is that of the values, and not looked at.
+func parse(data []byte, real uint64, skip TOCEntry) (*Catalog, error) {
+	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data)), arena: make([]byte, 0, (real-uint64(skip.Count)*ValueSize)/8)}}
+	values := func() error {
+		if skip.Count == 0 {
+			return p.values(p.u64)
+		}
+		if p.section[SectionValues] != skip {
+			return p.errorf(SectionHeader, -1, "", offGeneration1, ErrInFlux, "changed while it was read")
+		}
+		p.c.lazy = &p
+		return nil
+	}
+	for _, step := range []func() error{p.header, p.toc, p.indoms, p.metrics, values, p.labels} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
+	p.c.live = p.live()
+	p.data, p.slots, p.texts, p.serials = nil, nil, nil, nil
 	p.c.arena = exact(p.c.arena)
 	p.c.instances = exact(p.c.instances)
 	return p.c, nil
@@ -52,11 +65,52 @@ type parser struct {
 	overlap error                       // entries share more bytes than the file has
 }
 
+// live is where the live values and the strings they may point to lie.
+func (p *parser) live() [2]uint64 {
+	v, s := p.section[SectionValues], p.section[SectionStrings]
+	if v.Count == 0 {
+		return [2]uint64{}
+	}
+	start, end := v.Offset, v.Offset+uint64(v.Count)*ValueSize
+	for i := range p.c.Metrics {
+		if p.c.Metrics[i].Type != TypeString {
+			continue
+		}
+		if s.Count == 0 {
+			return [2]uint64{0, p.size}
+		}
+		return [2]uint64{min(start, s.Offset), p.size}
+	}
+	return [2]uint64{start, end}
+}
+
 // domain is where the instances of an indom lie in the file, and which of
-// those kept each of them is, -1: none.
+// those kept each of them is, -1: none; nil where all are kept.
 type domain struct {
 	off, n uint64
 	kept   []int32
+}
+
+// at is what kept has for the instance at place i.
+func (d *domain) at(i uint64) int32 {
+	if d.kept == nil {
+		return int32(i)
+	}
+	return d.kept[i]
+}
+
+// set sets it, for all i in turn.
+func (d *domain) set(i uint64, k int32) {
+	if d.kept == nil {
+		if k == int32(i) {
+			return
+		}
+		d.kept = make([]int32, d.n)
+		for j := range i {
+			d.kept[j] = int32(j)
+		}
+	}
+	d.kept[i] = k
 }
 
 func (p *parser) errorf(s Section, index int, field string, off uint64, err error, format string, args ...any) *FormatError {
@@ -174,6 +228,10 @@ func index(at, off, n, elem uint64) (i uint64, ok bool) {
 	return i, x == 0 && at >= off && i < n
 }
 
+func tocEntryOf(b []byte) TOCEntry {
+	return TOCEntry{Section: Section(native.Uint32(b)), Count: int32(native.Uint32(b[4:])), Offset: native.Uint64(b[8:])}
+}
+
 func (p *parser) toc() error {
 	const keep = 64 // entries kept in the Catalog: six make sense
 	if n := uint64(p.c.Header.TOCCount); n > p.real/TOCEntrySize {
@@ -181,7 +239,7 @@ func (p *parser) toc() error {
 	}
 	for i := range uint64(p.c.Header.TOCCount) {
 		off := HeaderSize + i*TOCEntrySize
-		e := TOCEntry{Section: Section(p.u32(off)), Count: int32(p.u32(off + 4)), Offset: p.u64(off + 8)}
+		e := tocEntryOf(p.data[off:])
 		if i < keep {
 			p.c.TOC = append(p.c.TOC, e)
 		}

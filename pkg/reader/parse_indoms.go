@@ -27,7 +27,7 @@ func (p *parser) indoms() error {
 		left -= n
 		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16)
 		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24)
-		dom := domain{off: at, n: n, kept: make([]int32, n)}
+		dom := domain{off: at, n: n}
 		p.instances(&dom)
 		if p.overlap != nil {
 			return p.overlap
@@ -48,16 +48,17 @@ func (p *parser) instances(d *domain) {
 	var seen map[int32]int32 // ids to what is kept, once they are known not to rise
 	for i := range d.n {
 		off := d.off + i*elem
-		d.kept[i] = -1
 		in := Instance{Internal: int32(p.u32(off + 12)), External: p.external(off)}
 		switch {
 		case p.overlap != nil:
 			return
 		case in.External == 0:
 			p.remark(SectionInstances, int(i), "name", off+16, ErrNoName, "indom at %d", d.off)
+			d.set(i, -1)
 			continue
 		case in.Internal == -1: // means "none" everywhere in PCP
 			p.remark(SectionInstances, int(i), "internal", off+12, ErrRange, "-1")
+			d.set(i, -1)
 			continue
 		}
 		kept := p.c.instances[first:]
@@ -67,15 +68,16 @@ func (p *parser) instances(d *domain) {
 				seen[o.Internal] = int32(j)
 			}
 		}
-		d.kept[i] = int32(len(kept))
+		place := int32(len(kept))
 		if seen != nil {
 			if j, dup := seen[in.Internal]; dup {
 				p.remark(SectionInstances, int(i), "internal", off+12, ErrDuplicate, "%d", uint64(uint32(in.Internal)))
-				d.kept[i] = j
+				d.set(i, j)
 				continue
 			}
-			seen[in.Internal] = d.kept[i]
+			seen[in.Internal] = place
 		}
+		d.set(i, place)
 		p.c.instances = append(p.c.instances, in)
 	}
 }

@@ -44,14 +44,15 @@ func (p *parser) metrics() error {
 }
 
 // values finds the value slots of each metric: first come, first kept, as
-// PCP's look-up does.
-func (p *parser) values() error {
+// PCP's look-up does. word returns the 8 bytes at an offset in the section; it
+// is called once for each.
+func (p *parser) values(word func(off uint64) uint64) error {
 	sec := p.section[SectionValues]
 	owner := make([]int32, sec.Count) // metric of each value, -1: left out
 	place := make([]int32, sec.Count) // and which instance of its indom
 	total := uint32(0)
 	for i := range uint64(sec.Count) {
-		owner[i], place[i] = p.owner(int(i), sec.Offset+i*ValueSize)
+		owner[i], place[i] = p.owner(int(i), sec.Offset+i*ValueSize, word)
 		if k := owner[i]; k >= 0 {
 			p.c.Metrics[k].n++
 			total++
@@ -79,8 +80,8 @@ func (p *parser) values() error {
 
 // owner checks value i at off and returns the index of its metric, or -1, and
 // which of the indom's instances it is for.
-func (p *parser) owner(i int, off uint64) (metric, place int32) {
-	sec, at := p.section[SectionMetrics], p.u64(off+16)
+func (p *parser) owner(i int, off uint64, word func(off uint64) uint64) (metric, place int32) {
+	sec, at := p.section[SectionMetrics], word(off+16)
 	k, ok := index(at, sec.Offset, uint64(sec.Count), p.elem(SectionMetrics))
 	if !ok {
 		p.remark(SectionValues, i, "metric", off+16, ErrReference, "metric at %d", at)
@@ -93,16 +94,16 @@ func (p *parser) owner(i int, off uint64) (metric, place int32) {
 	if m.InDom < 0 {
 		return -1, 0 // remarked with the metric
 	}
-	d, inst := &p.domain[m.InDom], p.u64(off+24)
+	d, inst := &p.domain[m.InDom], word(off+24)
 	n, ok := index(inst, d.off, d.n, p.elem(SectionInstances))
 	if !ok {
 		p.remark(SectionValues, i, "instance", off+24, ErrReference, "instance at %d of indom %d", inst, uint64(uint32(m.Serial)))
 		return -1, 0
 	}
-	if d.kept[n] < 0 {
+	if d.at(n) < 0 {
 		return -1, 0 // remarked with the instance
 	}
-	return int32(k), d.kept[n]
+	return int32(k), d.at(n)
 }
 
 // order brings the values of metric i into the order of its indom, drops later

@@ -46,7 +46,7 @@ func (v *Values) cut(values, ends, strs int) {
 // another generation. The next Look finds out what it has become.
 func (f *File) Load(wants []Want, v *Values) bool {
 	values, ends, strs := len(v.Insts), len(v.End), len(v.strs)
-	if f.m.base != nil && f.load(wants, v) {
+	if f.m.size != 0 && f.load(wants, v) {
 		return true
 	}
 	v.cut(values, ends, strs)
@@ -56,21 +56,24 @@ func (f *File) Load(wants []Want, v *Values) bool {
 	return false
 }
 
+// guard is deferred by what reads the file's memory, with what SetPanicOnFault
+// was. A fault makes ok false, which makes the file suspect.
+func (f *File) guard(old bool, ok *bool) {
+	debug.SetPanicOnFault(old)
+	if r := recover(); r != nil {
+		if !f.faulted(r) {
+			panic(r)
+		}
+		f.dir.faults.Add(1)
+		*ok = false
+	}
+	if !*ok {
+		f.suspect()
+	}
+}
+
 func (f *File) load(wants []Want, v *Values) (ok bool) {
-	old := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(old)
-		if r := recover(); r != nil {
-			if !f.m.faulted(r) {
-				panic(r)
-			}
-			f.dir.faults.Add(1)
-			ok = false
-		}
-		if !ok {
-			f.suspect()
-		}
-	}()
+	defer f.guard(debug.SetPanicOnFault(true), &ok)
 	total := 0
 	for i := range wants {
 		total += len(wants[i].Refs)
@@ -103,7 +106,40 @@ func (f *File) load(wants []Want, v *Values) (ok bool) {
 // It may fault.
 func (f *File) current() bool {
 	g := f.Catalog.Header.Generation1
-	return f.m.word(offGeneration1) == g && f.m.word(offGeneration2) == g
+	return f.head.word(offGeneration1) == g && f.head.word(offGeneration2) == g
+}
+
+// LoadSlots loads the 8 bytes of each slot: bits[i] of the one at offs[i], which
+// must come from a Layout of the file. For 32-bit types the value is
+// Narrow(bits[i]). It returns false, as Load does, when the file is not what it
+// was.
+func (f *File) LoadSlots(offs []uint32, bits []uint64) (ok bool) {
+	if f.m.size == 0 {
+		return false
+	}
+	defer f.guard(debug.SetPanicOnFault(true), &ok)
+	m := f.m
+	bits = bits[:len(offs)]
+	for i, off := range offs {
+		bits[i] = m.word(off)
+	}
+	return f.current()
+}
+
+// Narrow is the value of a 32-bit type in the 8 bytes of a slot.
+func Narrow(bits uint64) uint32 { return first32(bits) }
+
+// SentinelOf tells whether bits, as LoadSlots gives them, are the sentinel of a
+// number of that type.
+func SentinelOf(t Type, bits uint64) bool {
+	switch t {
+	case TypeDouble:
+		return bits<<1 > 0x7ff<<53
+	case TypeFloat:
+		return first32(bits)&0x7fffffff > 0x7f800000
+	default:
+		return bits == allOnes
+	}
 }
 
 const allOnes = ^uint64(0) // the sentinel of integers, whatever their size
@@ -190,7 +226,7 @@ func (l *loader) strings(refs []ValueRef, strs []byte) []byte {
 	k := 0
 	for _, r := range refs {
 		off := l.m.word(r.Off + 8)
-		if off < HeaderSize || off >= uint64(l.m.size) {
+		if off < max(HeaderSize, uint64(l.m.start)) || off >= uint64(l.m.size) {
 			continue
 		}
 		at := len(strs)
