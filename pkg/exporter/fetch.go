@@ -87,7 +87,7 @@ func (s *session) fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 			i++
 			continue
 		}
-		pl := c.plan()
+		pl := s.plan(c)
 		if n := s.simple(pmids[i:], pl); n > 0 {
 			s.fetchSimple(pmids[i:i+n], c.files[pl.slots[p.Item()].file&fileMask], b, skip)
 			i += n
@@ -111,7 +111,7 @@ func (s *session) size(pmids []pcpwire.PMID) int {
 		if p>>10 != cluster>>10 || i == 0 {
 			cluster, slots = p, nil
 			if c := s.t.clusters[p.Cluster()]; c != nil && p.Domain() == s.t.domain {
-				slots = c.plan().slots
+				slots = s.plan(c).slots
 			}
 		}
 		k := p.Item()

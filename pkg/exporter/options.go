@@ -29,7 +29,8 @@ type Options struct {
 	Reader        reader.Options // Report is the Exporter's own
 	// Event is told what happens, one call at a time; nil for nobody.
 	Event func(Event)
-	// Published is called after each change of what is exported; nil for nobody.
+	// Published is called when a change of what is exported, or the first request
+	// for some of it, has left garbage behind; nil for nobody.
 	Published func()
 	// Debug is told of a store into the debug metric; nil if it cannot be set.
 	Debug func(options string) error

@@ -52,10 +52,17 @@ type sharedPlan struct {
 type run struct{ file, from, to int }
 
 // plan returns the cluster's plan.
-func (c *cluster) plan() *plan {
+func (s *session) plan(c *cluster) *plan {
 	if p := c.planned.Load(); p != nil {
 		return p
 	}
+	if s.e.opts.Published != nil {
+		s.e.opts.Published() // what it takes to make one is garbage, too
+	}
+	return c.makePlan()
+}
+
+func (c *cluster) makePlan() *plan {
 	p := &plan{layouts: make([]*reader.Layout, len(c.files)), shared: make([]sharedPlan, len(c.shared)), slots: make([]slot, len(c.items))}
 	whole := true
 	for k, f := range c.files {
