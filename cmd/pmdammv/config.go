@@ -14,6 +14,7 @@ var configDefaults = map[string]string{
 	"PCP_TMP_DIR": "/var/lib/pcp/tmp",
 	"PCP_VAR_DIR": "/var/lib/pcp",
 	"PCP_USER":    "pcp",
+	"PCP_GROUP":   "pcp",
 	"PCP_VERSION": "7",
 }
 

@@ -19,9 +19,9 @@ type logFile struct {
 	own   bool // a file of its own, with first and last line
 }
 
-// openLog opens the log: path, or standard error for "-". A log that is there
-// is kept as path.prev. Standard error goes to the log as well, so that
-// whatever the runtime may say is in it.
+// openLog opens the log: path, or standard error for "-" (in the journal's form
+// if it goes there). A log that is there is kept as path.prev. Standard error
+// goes to the log as well, so that whatever the runtime may say is in it.
 func openLog(name, path string, debug bool) (*logFile, error) {
 	l := &logFile{level: zap.NewAtomicLevelAt(zap.InfoLevel), own: path != "-"}
 	l.setDebug(debug)
@@ -38,7 +38,7 @@ func openLog(name, path string, debug bool) (*logFile, error) {
 		host, _ := os.Hostname()
 		fmt.Fprintf(os.Stderr, "Log for %s on %s started %s\n\n", name, host, time.Now().Format(time.ANSIC))
 	}
-	core := zapcore.NewCore(&encoder{name: name, pid: os.Getpid(), MapObjectEncoder: zapcore.NewMapObjectEncoder()}, zapcore.Lock(os.Stderr), l.level)
+	core := zapcore.NewCore(&encoder{name: name, pid: os.Getpid(), journal: !l.own && stderrIsJournal(), MapObjectEncoder: zapcore.NewMapObjectEncoder()}, zapcore.Lock(os.Stderr), l.level)
 	l.Logger = zap.New(core)
 	return l, nil
 }
@@ -58,18 +58,20 @@ func (l *logFile) close() {
 	}
 }
 
-// encoder writes lines as pmNotifyErr(3) does.
+// encoder writes lines as pmNotifyErr(3) does, or for the journal, which adds
+// time, name and pid itself and takes the level from the line's start.
 type encoder struct {
 	*zapcore.MapObjectEncoder
-	name string
-	pid  int
+	name    string
+	pid     int
+	journal bool
 }
 
 var buffers = buffer.NewPool()
 
 // Clone is for zap.
 func (e *encoder) Clone() zapcore.Encoder {
-	c := &encoder{zapcore.NewMapObjectEncoder(), e.name, e.pid}
+	c := &encoder{zapcore.NewMapObjectEncoder(), e.name, e.pid, e.journal}
 	for k, v := range e.Fields {
 		c.Fields[k] = v
 	}
@@ -83,7 +85,12 @@ func (e *encoder) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffe
 		f.AddTo(all)
 	}
 	b := buffers.Get()
-	fmt.Fprintf(b, "[%s] %s(%d) %s: %s", ent.Time.Format("Mon Jan _2 15:04:05"), e.name, e.pid, levelName(ent.Level), ent.Message)
+	level, priority := levelName(ent.Level)
+	if e.journal {
+		fmt.Fprintf(b, "<%d>%s", priority, ent.Message)
+	} else {
+		fmt.Fprintf(b, "[%s] %s(%d) %s: %s", ent.Time.Format("Mon Jan _2 15:04:05"), e.name, e.pid, level, ent.Message)
+	}
 	keys := make([]string, 0, len(all.Fields))
 	for k := range all.Fields {
 		keys = append(keys, k)
@@ -100,17 +107,18 @@ func (e *encoder) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffe
 	return b, nil
 }
 
-func levelName(l zapcore.Level) string {
+// levelName gives a level's name in PCP's logs, and syslog's number for it.
+func levelName(l zapcore.Level) (string, int) {
 	switch l {
 	case zapcore.DebugLevel:
-		return "Debug"
+		return "Debug", 7
 	case zapcore.InfoLevel:
-		return "Info"
+		return "Info", 6
 	case zapcore.WarnLevel:
-		return "Warning"
+		return "Warning", 4
 	case zapcore.ErrorLevel:
-		return "Error"
+		return "Error", 3
 	default:
-		return "Critical"
+		return "Critical", 2
 	}
 }

@@ -21,6 +21,9 @@ type options struct {
 	log           string
 	user          string
 	debug         string
+	unix          string // path
+	inet          string // port
+	ipv6          string // port
 	prefix        string
 	identities    string
 	fileMetrics   string
@@ -49,9 +52,12 @@ func parseOptions(args []string) (*options, error) {
 	f.SetOutput(io.Discard)
 	f.SortFlags = false
 	f.Uint32VarP(&o.domain, "domain", "d", o.domain, "domain number of all metrics, as in pmcd.conf")
-	f.StringVarP(&o.log, "log", "l", "", "log `file`, - for standard error (default PREFIX.log)")
+	f.StringVarP(&o.log, "log", "l", "", "log `file`, - for standard error\n(default PREFIX.log, or the journal when systemd starts it)")
 	f.StringVarP(&o.user, "username", "U", "", "`user` to run as, by name or number, when started as root (default $PCP_USER)")
 	f.StringVarP(&o.debug, "debug", "D", "", "debug `options` in the manner of pmdbg(1); any makes the log say more")
+	f.StringVarP(&o.unix, "unix", "u", "", "listen on this unix socket, a `path`, instead of using the pipe from pmcd")
+	f.StringVarP(&o.inet, "inet", "i", "", "listen on this `port` of 127.0.0.1, by number or name")
+	f.StringVarP(&o.ipv6, "ipv6", "6", "", "listen on this `port` of ::1, by number or name")
 	f.StringVar(&o.prefix, "prefix", o.prefix, "first component of all names, and the directory below $PCP_TMP_DIR")
 	f.StringVar(&o.identities, "identities", "", "`file` that keeps the numbers given to files, or none\n(default $PCP_VAR_DIR/config/pmda/PREFIX.DOMAIN.identities)")
 	f.StringVar(&o.fileMetrics, "file-metrics", "problems", "metrics about the files: off, problems or all")

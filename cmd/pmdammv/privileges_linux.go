@@ -69,12 +69,13 @@ func noNewPrivileges() error {
 }
 
 // dropCapabilities takes every capability from every thread: a service manager
-// or the program's file may have given some to a user that is not root.
+// or the program's file may have given some to a user that is not root. A
+// build with cgo cannot.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
-	if e != 0 {
+	if e != 0 && e != syscall.ENOTSUP {
 		return fmt.Errorf("drop capabilities: %w", e)
 	}
 	return nil

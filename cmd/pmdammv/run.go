@@ -17,27 +17,39 @@ import (
 )
 
 // run is the agent: it serves pmcd on standard input and output until that
-// closes them or a signal comes.
+// closes them, or on sockets, until a signal comes.
 func run(o *options) error {
 	signal.Ignore(unix.SIGPIPE)
+	unix.Umask(0o022)
 	cfg := readConfig()
 	path := o.log
-	if path == "" {
+	if path == "" && stderrIsJournal() {
+		path = "-"
+	} else if path == "" {
 		path = o.prefix + ".log"
 	}
 	log, err := openLog(o.name, path, o.debug != "")
 	if err != nil {
 		return err
 	}
-	defer log.close()
-	if err := serve(o, cfg, log); err != nil {
+	err = serve(o, cfg, log)
+	if err != nil {
 		log.Error(err.Error())
-		return err
+	}
+	log.close()
+	if err != nil {
+		os.Exit(1) // what there is to say is in the log
 	}
 	return nil
 }
 
 func serve(o *options, cfg config, log *logFile) error {
+	m := findManager()
+	sockets, err := o.listeners(cfg)
+	if err != nil {
+		return err
+	}
+	defer closeAll(sockets)
 	if err := confine(o.user, cfg.get("PCP_USER")); err != nil {
 		return err
 	}
@@ -49,18 +61,23 @@ func serve(o *options, cfg config, log *logFile) error {
 	}
 	defer exp.Close()
 	exp.Start()
-	go reloadOnHangup(ctx, exp)
+	go reloadOnHangup(ctx, exp, m)
 	agent := pmda.New(pmda.Config{Name: o.prefix, Domain: o.domain}, exp, log.Logger)
+	if len(sockets) > 0 {
+		return serveSockets(ctx, agent, exp, m, pmcdUsers(cfg.get("PCP_USER")), sockets)
+	}
 	return agent.Serve(ctx, pmda.NewPipe(0, 1).Conn())
 }
 
-func reloadOnHangup(ctx context.Context, exp *exporter.Exporter) {
+func reloadOnHangup(ctx context.Context, exp *exporter.Exporter, m manager) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, unix.SIGHUP)
 	for {
 		select {
 		case <-hup:
+			m.reloading()
 			exp.Rescan()
+			m.tell("READY=1")
 		case <-ctx.Done():
 			return
 		}
@@ -87,7 +104,8 @@ func newExporter(o *options, cfg config, log *logFile) (*exporter.Exporter, erro
 		Reader: reader.Options{
 			MaxFiles: o.maxFiles, MaxFileSize: o.maxFileSize, Process: reader.ProcessCheck(o.processCheck),
 		},
-		Event: func(ev exporter.Event) { logEvent(log, &limit, ev) },
+		Event:     func(ev exporter.Event) { logEvent(log, &limit, ev) },
+		Published: newCollector().changed,
 		Debug: func(options string) error {
 			if err := checkDebug(options); err != nil {
 				return err
