@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -46,6 +47,9 @@ func dropPrivileges(name string) error {
 			}
 		}
 	}
+	if isUser(uid, gid, groups) { // each of the calls below stops all threads
+		return nil
+	}
 	if err := syscall.Setgroups(groups); err != nil {
 		return fmt.Errorf("setgroups for %s: %w", name, err)
 	}
@@ -56,6 +60,19 @@ func dropPrivileges(name string) error {
 		return fmt.Errorf("setresuid %d: %w", uid, err)
 	}
 	return nil
+}
+
+// isUser tells whether the process is that user already, in every respect.
+func isUser(uid, gid int, groups []int) bool {
+	r, e, s := unix.Getresuid()
+	rg, eg, sg := unix.Getresgid()
+	have, err := unix.Getgroups()
+	if err != nil || r != uid || e != uid || s != uid || rg != gid || eg != gid || sg != gid {
+		return false
+	}
+	slices.Sort(have)
+	slices.Sort(groups)
+	return slices.Equal(slices.Compact(have), slices.Compact(groups))
 }
 
 // noNewPrivileges keeps every thread from ever gaining any. A build with cgo
