@@ -245,7 +245,8 @@ func (s *session) fetchFiles(pmid pcpwire.PMID, m *controlMetric, profile *pcpwi
 // fileRow is what is known of a file as an instance of the indom of files.
 type fileRow struct {
 	inst    int32
-	name    string
+	sort    string // the file's name
+	name    string // as shown
 	status  string
 	rejects int
 	metrics int

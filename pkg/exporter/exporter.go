@@ -3,10 +3,9 @@ package exporter
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,9 @@ import (
 
 // quiet is how long the directory must be quiet before work is done ahead.
 const quiet = 20 * time.Millisecond
+
+// patience is how long, at the most, a request waits for remarks on writers.
+const patience = 2 * time.Millisecond
 
 // Exporter exports the metrics of a directory. It is a pmda.Source: each
 // connection has a session of its own, all share the newest Table.
@@ -28,18 +30,20 @@ type Exporter struct {
 	forced atomic.Bool // a full look is wanted
 	debug  atomic.Pointer[debugState]
 
-	mu      sync.Mutex // of what follows
-	reg     *registry
-	keeper  *keeper
-	byName  map[string]*file
-	members [maxCluster + 1][]*file // by name
-	failed  map[string]error        // files that got no cluster
-	control []controlMetric
-	forcing uint64            // times that a full look was asked for
-	told    map[string]string // status of files as last told
-	events  []Event
-	started bool
-	unread  map[string]reader.Report // reports since the last publish
+	mu       sync.Mutex // of what follows
+	reg      *registry
+	keeper   *keeper
+	byName   map[string]*file
+	members  [maxCluster + 1][]*file // by name
+	failed   map[string]error        // files that got no cluster
+	control  []controlMetric
+	forcing  uint64            // times that a full look was asked for
+	told     map[string]string // status of files as last told
+	events   []Event
+	started  bool
+	patience time.Time                // until when in this publish to look at what processes map
+	empty    bool                     // there were no saved identities
+	unread   map[string]reader.Report // reports since the last publish
 
 	eventMu sync.Mutex
 	cancel  context.CancelFunc
@@ -74,12 +78,12 @@ func New(opts Options) (*Exporter, error) {
 	}
 	e.reg = newRegistry()
 	if opts.Identities != "" {
-		e.keeper = &keeper{path: opts.Identities, dir: opts.Dir, event: e.tell, content: e.identities}
-		e.reg = e.keeper.load(opts.ReadOnly)
-		if e.keeper.lock == nil {
-			e.keeper = nil
-		} else {
-			e.keeper.start()
+		k := &keeper{path: opts.Identities, dir: opts.Dir, event: e.tell, content: e.identities, failed: e.unsaved}
+		e.reg = k.load(opts.ReadOnly)
+		e.empty = k.empty
+		if k.lock != nil {
+			e.keeper = k
+			k.start()
 		}
 	}
 	e.reg.counter++
@@ -121,14 +125,21 @@ func (e *Exporter) tell(ev Event) {
 }
 
 // identities is what the keeper is to write.
-func (e *Exporter) identities() []byte {
+func (e *Exporter) identities(last bool) *savedIdentities {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.reg.dirty {
+	if !e.reg.dirty && !(last && e.reg.stale) {
 		return nil
 	}
-	e.reg.dirty = false
-	return e.reg.marshal(e.opts.Dir)
+	e.reg.dirty, e.reg.stale = false, false
+	return e.reg.save()
+}
+
+// unsaved is for when they could not be written.
+func (e *Exporter) unsaved() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reg.dirty = true
 }
 
 // Refresh makes the Table fit the directory as it is now.
@@ -156,13 +167,12 @@ func (e *Exporter) refresh() []Event {
 	} else {
 		snap = e.dir.Look()
 	}
-	if t != nil && t.snap == snap && t.forcing == e.forcing {
-		return nil
-	}
-	e.publish(t, snap)
-	e.dir.Reap()
-	if e.opts.Published != nil {
-		e.opts.Published()
+	if t == nil || t.snap != snap || t.forcing != e.forcing {
+		e.publish(t, snap)
+		e.dir.Reap()
+		if e.opts.Published != nil {
+			e.opts.Published()
+		}
 	}
 	events := e.events
 	e.events = nil
@@ -196,7 +206,8 @@ func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	touched := map[uint32]bool{}
 	files := e.take(old, snap, touched)
 	e.build(next, old, files, touched)
-	e.count(next, old, files, touched)
+	e.count(next)
+	e.tellChanges(next, old, touched)
 	e.table.Store(next)
 	e.started = true
 	if e.reg.dirty && e.keeper != nil {
@@ -204,14 +215,15 @@ func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	}
 	if e.reg.evicted {
 		e.reg.evicted = false
-		e.once("numbers of files that have long been gone are given to others")
+		const text = "numbers of files that have long been gone are given to others"
+		e.once(text, text)
 	}
 }
 
-// once tells something the first time.
-func (e *Exporter) once(text string) {
-	if _, ok := e.told["\x00"+text]; !ok {
-		e.told["\x00"+text] = ""
+// once tells something the first time; key says what it is.
+func (e *Exporter) once(text, key string) {
+	if _, ok := e.told["\x00"+key]; !ok {
+		e.told["\x00"+key] = ""
 		e.events = append(e.events, Event{Level: Warning, Text: text})
 	}
 }
@@ -219,6 +231,7 @@ func (e *Exporter) once(text string) {
 // take brings the files and their clusters up to date with the Snapshot, and
 // returns those that have a cluster, by name.
 func (e *Exporter) take(old *Table, snap *reader.Snapshot, touched map[uint32]bool) []*file {
+	e.patience = time.Now().Add(patience)
 	var fresh []*file
 	var was []*reader.File
 	if old != nil {
@@ -261,7 +274,9 @@ func (e *Exporter) take(old *Table, snap *reader.Snapshot, touched map[uint32]bo
 // renew takes in a file that is new or has changed. It returns nil if only its
 // mapping did, else what needs a cluster.
 func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
+	delete(e.failed, f.Name)
 	n, o := &file{f: f}, e.byName[f.Name]
+	n.unmapped = f.Catalog.Header.Flags&reader.FlagProcess != 0 && time.Now().Before(e.patience) && f.Unmapped()
 	if o == nil || o.cat != f.Catalog && !o.cat.Equal(f.Catalog) {
 		n.source = newSource(f.Name, f.Catalog, e.opts.SanitizeNames, e.seed)
 	} else {
@@ -299,97 +314,6 @@ func (e *Exporter) leave(f *file, touched map[uint32]bool) {
 	touched[f.cluster] = true
 }
 
-// place gives each new file its cluster. Numbers that are kept come first,
-// then those that files ask for, then any.
-func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
-	for _, f := range fresh {
-		delete(e.failed, f.f.Name)
-		e.byName[f.f.Name] = f
-	}
-	fresh = slices.DeleteFunc(fresh, func(f *file) bool {
-		if f.err != nil {
-			e.failed[f.f.Name] = f.err
-		}
-		return f.err != nil
-	})
-	rank := func(f *file) int {
-		known, asked := e.reg.names[f.f.Name], uint32(f.cat.Header.Cluster)
-		switch {
-		case known != nil && known.cluster != 0 && known.asked == asked && (!known.own() || asked == 0):
-			return 0 // as before
-		case asked != 0 && (known == nil || !known.own() || known.asked != asked):
-			return 1 // asks for a number
-		case asked != 0:
-			return 2 // moved away from the one it asked for
-		default:
-			return 3
-		}
-	}
-	ranks := make(map[*file]int, len(fresh))
-	for _, f := range fresh {
-		ranks[f] = rank(f)
-	}
-	slices.SortStableFunc(fresh, func(a, b *file) int {
-		ka, kb := e.reg.names[a.f.Name], e.reg.names[b.f.Name]
-		if ranks[a] == 0 && ranks[b] == 0 && ka.since != kb.since {
-			return int(int64(ka.since - kb.since))
-		}
-		return ranks[a] - ranks[b]
-	})
-	for _, f := range fresh { // before any number is given out
-		if asked := uint32(f.cat.Header.Cluster); asked != 0 {
-			id := e.reg.name(f.f.Name)
-			if id.cluster == 0 && id.asked == 0 {
-				e.reg.ask(id, asked)
-			}
-		}
-	}
-	for _, f := range fresh {
-		f.id = e.reg.name(f.f.Name)
-		n, err := e.choose(f)
-		if err != nil {
-			e.failed[f.f.Name] = err
-			continue
-		}
-		e.reg.give(f.id, uint32(f.cat.Header.Cluster), n)
-		e.reg.appear(f.id)
-		f.cluster, f.since = n, f.id.since
-		m := e.members[n]
-		i, _ := slices.BinarySearchFunc(m, f.f.Name, func(o *file, name string) int { return strings.Compare(o.f.Name, name) })
-		e.members[n] = slices.Insert(slices.Clone(m), i, f)
-		touched[n] = true
-	}
-}
-
-// choose finds the cluster of a file.
-func (e *Exporter) choose(f *file) (uint32, error) {
-	r, asked := e.reg, uint32(f.cat.Header.Cluster)
-	id := f.id
-	mine := id.cluster != 0 && id.own() && id.asked == asked && r.owner[id.cluster] == id
-	if asked == 0 {
-		if mine {
-			return id.cluster, nil
-		}
-		return r.free()
-	}
-	if mine && e.started { // moved, and stays so
-		return id.cluster, nil
-	}
-	r.claim(asked)
-	if !conflict(f.source, e.members[asked]) {
-		return asked, nil
-	}
-	if mine {
-		return id.cluster, nil
-	}
-	n, err := r.free()
-	if err == nil {
-		e.events = append(e.events, Event{Level: Warning, File: f.f.Name, Text: fmt.Sprintf(
-			"cluster %d is another file's, with other metrics: %d is used instead", asked, n)})
-	}
-	return n, err
-}
-
 // build makes the clusters touched, the name space and the indoms.
 func (e *Exporter) build(next, old *Table, files []*file, touched map[uint32]bool) {
 	from := joins(files, e.opts.SanitizeNames)
@@ -416,20 +340,19 @@ func (e *Exporter) build(next, old *Table, files []*file, touched map[uint32]boo
 	ns := &next.names
 	ns.root, ns.from = []byte(e.opts.Prefix), from
 	if again {
-		ns.joined = join(e.control, e.opts.Domain, from, &next.clusters)
+		ns.joined, ns.firsts = join(e.control, e.opts.Domain, from, &next.clusters)
 	} else {
-		ns.joined = old.names.joined
+		ns.joined, ns.firsts = old.names.joined, old.names.firsts
 	}
-	numbers := make([]uint32, 0, len(touched))
-	for n := range touched {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
+	for _, n := range slices.Sorted(maps.Keys(touched)) {
 		if c := next.clusters[n]; c != nil {
-			c.finish(e.opts.Domain, e.reg, e.seed)
+			var was *cluster
+			if old != nil {
+				was = old.clusters[n]
+			}
+			c.finish(e.opts.Domain, e.reg, e.seed, was)
 		}
 	}
-	ns.tops, ns.plain = tops(files, from, &next.clusters, e.opts.Domain)
+	ns.top(files, &next.clusters, e.opts.Domain)
 	next.indoms = withInDoms(next.indoms, &next.clusters, touched)
 }

@@ -1,8 +1,9 @@
 package exporter
 
 import (
+	"cmp"
 	"errors"
-	"math"
+	"slices"
 )
 
 const (
@@ -13,7 +14,10 @@ const (
 	maxInDoms = 65536
 )
 
-var errNoCluster = errors.New("no cluster number left")
+var (
+	errNoCluster = errors.New("no cluster number left")
+	errNoInDom   = errors.New("no indom number left")
+)
 
 // identity is what is kept for one file name, for good: its cluster, and its
 // instance in the indom of files.
@@ -22,9 +26,10 @@ type identity struct {
 	asked   uint32 // cluster that the file asks for, 0 for any
 	cluster uint32 // that it has, 0: none yet
 	inst    int32  // -1: none yet
-	since   uint64 // when it first had the cluster, by the counter of changes
+	since   uint64 // when it came to have the cluster, by the counter of changes
 	last    uint64 // when its file was last there
-	present bool
+	sum     uint64 // of its metrics, where files may share the cluster
+	present bool   // its file is there and has the cluster, or is about to get one
 }
 
 // own tells whether the cluster is for this file alone: given, not asked for.
@@ -39,39 +44,83 @@ type indomKey struct {
 }
 
 type indomIdentity struct {
-	key     indomKey
-	number  uint32
-	last    uint64
-	present bool
+	key    indomKey
+	number uint32
+	last   uint64 // when it was last looked for
 }
 
 // registry gives out the numbers that stay. It is used under the Exporter's lock.
 type registry struct {
 	counter uint64 // of changes
+	saved   uint64 // the counter in the file: whoever was there then has it as last
 	names   map[string]*identity
 	owner   [maxCluster + 1]*identity // of clusters that are one file's own
 	asked   [maxCluster + 1]int       // known names that ask for it
 	present [maxCluster + 1]int       // files that are there and have it
+	left    [maxCluster + 1]uint64    // when a file of it last went
 	insts   map[int32]*identity
+	inst    int32 // no lower one is free
 	indoms  map[indomKey]*indomIdentity
 	numbers map[uint32]*indomIdentity
+	number  uint32 // no higher one is free
+
 	dirty   bool // differs from what is saved
+	stale   bool // likewise, but only in when files were last there
 	evicted bool // a number was taken from an absent file
+
+	idle       queue[*identity]
+	holders    queue[*identity] // of a cluster
+	idleInDoms queue[*indomIdentity]
+}
+
+// queue has those that may go, the longest absent first, as they were when it
+// was filled.
+type queue[T any] struct {
+	list   []absentee[T]
+	filled uint64 // at that count of changes; before the next there are no more
+}
+
+// absentee is something that is not there now, and when it last was.
+type absentee[T any] struct {
+	what T
+	last uint64
+}
+
+// next takes the first one for which good is true; fill makes the queue anew
+// when it is used up.
+func (q *queue[T]) next(counter uint64, good func(absentee[T]) bool, fill func() []absentee[T]) (none T) {
+	for {
+		for len(q.list) > 0 {
+			a := q.list[0]
+			q.list = q.list[1:]
+			if good(a) {
+				return a.what
+			}
+		}
+		if q.filled == counter {
+			return none
+		}
+		q.list, q.filled = fill(), counter
+	}
 }
 
 func newRegistry() *registry {
 	return &registry{
 		names: map[string]*identity{}, insts: map[int32]*identity{},
-		indoms: map[indomKey]*indomIdentity{}, numbers: map[uint32]*indomIdentity{},
+		indoms: map[indomKey]*indomIdentity{}, numbers: map[uint32]*indomIdentity{}, number: maxSerial,
 	}
 }
 
-// name returns the identity of that name, made when there is none.
+// name returns the identity of that name, made when there is none. One that is
+// not present can be forgotten at the next call for another name.
 func (r *registry) name(name string) *identity {
 	id := r.names[name]
 	if id == nil {
 		if len(r.names) >= maxNames {
-			r.evict(func(*identity) bool { return true })
+			if o := r.longest(&r.idle, func(id *identity) bool { return id.last != r.counter }); o != nil {
+				r.evicted = r.evicted || o.cluster != 0
+				r.forget(o)
+			}
 		}
 		id = &identity{name: name, inst: -1}
 		r.names[name] = id
@@ -80,28 +129,56 @@ func (r *registry) name(name string) *identity {
 	return id
 }
 
+// longest takes the name that has been absent longest, of those that may go,
+// from the queue; nil if there is none.
+func (r *registry) longest(q *queue[*identity], may func(*identity) bool) *identity {
+	good := func(a absentee[*identity]) bool {
+		id := a.what
+		return r.names[id.name] == id && id.last == a.last && !id.present && may(id)
+	}
+	return q.next(r.counter, good, func() (list []absentee[*identity]) {
+		for _, id := range r.names {
+			if !id.present && may(id) {
+				list = append(list, absentee[*identity]{id, id.last})
+			}
+		}
+		slices.SortFunc(list, func(a, b absentee[*identity]) int {
+			return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.what.name, b.what.name))
+		})
+		return list
+	})
+}
+
 // give makes cluster the one of id, which asks for asked.
 func (r *registry) give(id *identity, asked, cluster uint32) {
 	if id.cluster == cluster && id.asked == asked {
 		return
 	}
-	r.take(id)
+	r.drop(id)
 	id.asked, id.cluster = asked, cluster
+	r.hold(id)
+	r.renew(id)
+}
+
+// renew makes id the last to have come to its cluster.
+func (r *registry) renew(id *identity) {
 	id.since = r.counter
+	r.dirty = true
+}
+
+// reserve enters that id asks for a cluster before it has one, so that nobody
+// else is given that.
+func (r *registry) reserve(id *identity, asked uint32) {
+	if id.asked == asked {
+		return
+	}
+	r.drop(id)
+	id.asked = asked
 	r.hold(id)
 	r.dirty = true
 }
 
-// ask enters that id asks for a cluster before it has one, so that nobody else
-// is given that.
-func (r *registry) ask(id *identity, asked uint32) {
-	r.take(id)
-	id.asked = asked
-	r.asked[asked]++
-	r.dirty = true
-}
-
-// hold enters what id has; take is its reverse.
+// hold enters what id has; drop is its reverse, after which it has nothing.
 func (r *registry) hold(id *identity) {
 	if id.asked != 0 {
 		r.asked[id.asked]++
@@ -114,11 +191,11 @@ func (r *registry) hold(id *identity) {
 	}
 }
 
-func (r *registry) take(id *identity) {
+func (r *registry) drop(id *identity) {
 	if id.asked != 0 {
 		r.asked[id.asked]--
 	}
-	if id.own() && r.owner[id.cluster] == id {
+	if id.own() {
 		r.owner[id.cluster] = nil
 	}
 	if id.present {
@@ -133,6 +210,7 @@ func (r *registry) appear(id *identity) {
 	if !id.present {
 		id.present = true
 		r.present[id.cluster]++
+		r.stale = true
 	}
 }
 
@@ -141,40 +219,38 @@ func (r *registry) leave(id *identity) {
 	if id.present {
 		id.present = false
 		r.present[id.cluster]--
+		r.left[id.cluster] = r.counter
+		r.stale = true
 	}
 }
 
 // forget drops all that is kept for a name.
 func (r *registry) forget(id *identity) {
-	r.take(id)
+	r.drop(id)
 	if id.inst >= 0 {
 		delete(r.insts, id.inst)
+		r.inst = min(r.inst, id.inst)
 	}
 	delete(r.names, id.name)
 	r.dirty = true
 }
 
-// evict forgets the name that has been absent longest of those that may go.
-func (r *registry) evict(may func(*identity) bool) bool {
-	var oldest *identity
-	for _, id := range r.names {
-		if !id.present && may(id) && (oldest == nil || id.last < oldest.last || id.last == oldest.last && id.name < oldest.name) {
-			oldest = id
-		}
+// claim makes an explicit cluster available: an absent file that was given it
+// loses it. It returns false when that file is present.
+func (r *registry) claim(cluster uint32) bool {
+	o := r.owner[cluster]
+	if o == nil {
+		return true
 	}
-	if oldest == nil {
+	if o.present {
 		return false
 	}
-	r.forget(oldest)
+	asked := o.asked
+	r.drop(o)
+	o.asked = asked
+	r.hold(o)
+	r.dirty = true
 	return true
-}
-
-// claim makes an explicit cluster available: an absent file that was given it
-// loses it.
-func (r *registry) claim(cluster uint32) {
-	if o := r.owner[cluster]; o != nil && !o.present {
-		r.forget(o)
-	}
 }
 
 // free returns the lowest cluster that nobody has asked for and nobody has.
@@ -186,22 +262,24 @@ func (r *registry) free() (uint32, error) {
 				return c, nil
 			}
 		}
-		if !r.evict(func(id *identity) bool { return id.own() || id.asked != 0 && r.present[id.asked] == 0 }) {
+		o := r.longest(&r.holders, func(id *identity) bool { return id.own() || id.asked != 0 && r.present[id.asked] == 0 })
+		if o == nil {
 			return 0, errNoCluster
 		}
 		r.evicted = true
+		r.forget(o)
 	}
 }
 
 // instance returns id's instance in the indom of files.
 func (r *registry) instance(id *identity) int32 {
+	id.last = r.counter
 	if id.inst < 0 {
-		n := int32(0)
-		for r.insts[n] != nil {
-			n++
+		for r.insts[r.inst] != nil {
+			r.inst++
 		}
-		id.inst = n
-		r.insts[n] = id
+		id.inst = r.inst
+		r.insts[id.inst] = id
 		r.dirty = true
 	}
 	return id.inst
@@ -210,16 +288,21 @@ func (r *registry) instance(id *identity) int32 {
 // canonical is PCP's number for an instance domain.
 func canonical(cluster, serial uint32) uint32 { return (cluster<<11 | serial) & maxSerial }
 
-// indom returns the number of an instance domain that metrics refer to.
-// Number 0 is the one of files.
-func (r *registry) indom(key indomKey) uint32 {
+// indom returns the number of an instance domain that metrics refer to, false
+// if there is none left. Number 0 is the one of files.
+func (r *registry) indom(key indomKey) (uint32, bool) {
 	if d := r.indoms[key]; d != nil {
 		d.last = r.counter
-		return d.number
+		return d.number, true
 	}
 	n := canonical(key.cluster, key.serial)
 	if n == 0 || key.file != "" || r.numbers[n] != nil {
-		n = r.freeNumber()
+		for r.number > 0 && r.numbers[r.number] != nil { // from the top, where canonical ones of low clusters are not
+			r.number--
+		}
+		if n = r.number; n == 0 {
+			return 0, false
+		}
 	}
 	if len(r.indoms) >= maxInDoms {
 		r.evictInDom()
@@ -227,30 +310,37 @@ func (r *registry) indom(key indomKey) uint32 {
 	d := &indomIdentity{key: key, number: n, last: r.counter}
 	r.indoms[key], r.numbers[n] = d, d
 	r.dirty = true
-	return n
+	return n, true
 }
 
-// freeNumber searches from the top, where canonical numbers of low clusters
-// and serials are not.
-func (r *registry) freeNumber() uint32 {
-	n := uint32(maxSerial)
-	for r.numbers[n] != nil && n > 1 {
-		n--
+// lastInDom is when there was last a file of the indom's cluster.
+func (r *registry) lastInDom(d *indomIdentity) uint64 {
+	if r.present[d.key.cluster] > 0 {
+		return r.counter
 	}
-	return n
+	return max(d.last, r.left[d.key.cluster])
 }
 
+// evictInDom forgets the indom whose cluster has been absent longest.
 func (r *registry) evictInDom() {
-	var oldest *indomIdentity
-	last := uint64(math.MaxUint64)
-	for _, d := range r.indoms {
-		if r.present[d.key.cluster] == 0 && d.last < last {
-			oldest, last = d, d.last
-		}
+	good := func(a absentee[*indomIdentity]) bool {
+		return r.indoms[a.what.key] == a.what && a.last == r.lastInDom(a.what) && a.last < r.counter
 	}
-	if oldest != nil {
-		delete(r.indoms, oldest.key)
-		delete(r.numbers, oldest.number)
+	d := r.idleInDoms.next(r.counter, good, func() (list []absentee[*indomIdentity]) {
+		for _, d := range r.indoms {
+			if last := r.lastInDom(d); last < r.counter {
+				list = append(list, absentee[*indomIdentity]{d, last})
+			}
+		}
+		slices.SortFunc(list, func(a, b absentee[*indomIdentity]) int {
+			return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.what.number, b.what.number))
+		})
+		return list
+	})
+	if d != nil {
+		delete(r.indoms, d.key)
+		delete(r.numbers, d.number)
+		r.number = max(r.number, d.number)
 		r.evicted = true
 	}
 }

@@ -3,16 +3,16 @@ package exporter
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,21 +27,63 @@ var (
 	errForeign = errors.New("belongs to another directory")
 )
 
-// marshal writes the registry as text: a line each, names quoted as in Go.
-func (r *registry) marshal(dir string) []byte {
+// savedIdentities are what is kept of a registry, in memory of their own.
+type savedIdentities struct {
+	counter uint64
+	names   []identity
+	indoms  []indomIdentity
+}
+
+// save copies what is to be kept.
+func (r *registry) save() *savedIdentities {
+	s := &savedIdentities{counter: r.counter, names: make([]identity, 0, len(r.names)), indoms: make([]indomIdentity, 0, len(r.indoms))}
+	for _, id := range r.names {
+		n := *id
+		if n.present {
+			n.last = r.counter
+		}
+		s.names = append(s.names, n)
+	}
+	for _, d := range r.indoms {
+		n := *d
+		n.last = r.lastInDom(d)
+		s.indoms = append(s.indoms, n)
+	}
+	return s
+}
+
+// marshal makes text of it: a line each, names quoted as in Go. Beyond what the
+// lists may hold, those go that were there last the longest ago.
+func (s *savedIdentities) marshal(dir string) []byte {
+	s.names = newest(s.names, maxNames, func(id *identity) uint64 { return id.last })
+	s.indoms = newest(s.indoms, maxInDoms, func(d *indomIdentity) uint64 { return d.last })
+	slices.SortFunc(s.names, func(a, b identity) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(s.indoms, func(a, b indomIdentity) int { return cmp.Compare(a.number, b.number) })
+
 	b := append([]byte(identityHeader), "\ndirectory "...)
 	b = strconv.AppendQuote(b, dir)
 	b = append(b, "\ncounter "...)
-	b = strconv.AppendUint(b, r.counter, 10)
-	b = append(b, "\n# file cluster-asked cluster since last instance+1 name\n"...)
-	for _, id := range slices.SortedFunc(maps.Values(r.names), func(a, b *identity) int { return strings.Compare(a.name, b.name) }) {
-		b = appendLine(b, "file", id.name, uint64(id.asked), uint64(id.cluster), id.since, id.last, uint64(id.inst+1))
+	b = strconv.AppendUint(b, s.counter, 10)
+	b = append(b, "\n# file cluster-asked cluster since last instance+1 sum name\n"...)
+	for i := range s.names {
+		id := &s.names[i]
+		b = appendLine(b, "file", id.name, uint64(id.asked), uint64(id.cluster), id.since, id.last, uint64(id.inst+1), id.sum)
 	}
 	b = append(b, "# indom cluster serial number last file\n"...)
-	for _, d := range slices.SortedFunc(maps.Values(r.indoms), func(a, b *indomIdentity) int { return int(a.number) - int(b.number) }) {
+	for i := range s.indoms {
+		d := &s.indoms[i]
 		b = appendLine(b, "indom", d.key.file, uint64(d.key.cluster), uint64(d.key.serial), uint64(d.number), d.last)
 	}
 	return append(b, "end\n"...) // tells a whole file from a cut one
+}
+
+// newest returns the n elements whose last is highest.
+func newest[T any](list []T, n int, last func(*T) uint64) []T {
+	if len(list) <= n {
+		return list
+	}
+	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(last(&b), last(&a)) })
+	return list[:n]
 }
 
 func appendLine(b []byte, key, name string, numbers ...uint64) []byte {
@@ -62,28 +104,30 @@ func unmarshal(data []byte, dir string) (*registry, error) {
 	for s.Scan() {
 		n++
 		line := s.Text()
+		key, rest, _ := strings.Cut(line, " ")
 		var err error
-		switch key, rest, _ := strings.Cut(line, " "); {
+		switch {
 		case n == 1 && line != identityHeader:
 			err = errors.New("not a file of identities")
-		case n == 1 || line == "" || key[:1] == "#":
+		case n == 1:
+		case n == 2:
+			err = checkDirectory(key, rest, dir)
+		case n == 3:
+			err = r.parseCounter(key, rest)
 		case whole:
 			err = errors.New("text after the end")
-		case key == "directory":
-			var d string
-			if d, err = strconv.Unquote(rest); err == nil && d != dir {
-				return nil, fmt.Errorf("%w: %s", errForeign, d)
-			}
-		case key == "counter":
-			r.counter, err = strconv.ParseUint(rest, 10, 64)
+		case line == "" || line[0] == '#':
+		case line == "end":
+			whole = true
 		case key == "file":
 			err = r.parseName(rest)
 		case key == "indom":
 			err = r.parseInDom(rest)
-		case line == "end":
-			whole = true
 		default:
 			err = fmt.Errorf("unknown line %.20q", line)
+		}
+		if errors.Is(err, errForeign) {
+			return nil, err
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", errDamaged, n, err)
@@ -92,100 +136,100 @@ func unmarshal(data []byte, dir string) (*registry, error) {
 	if s.Err() != nil || !whole {
 		return nil, fmt.Errorf("%w: it does not end with a line \"end\"", errDamaged)
 	}
+	r.saved = r.counter
 	return r, nil
 }
 
-var errTwice = errors.New("a number or name occurs twice")
+var (
+	errTwice = errors.New("a number or name occurs twice")
+	errRange = errors.New("out of range")
+)
+
+func checkDirectory(key, rest, dir string) error {
+	d, err := unquote(rest)
+	switch {
+	case key != "directory":
+		return errors.New("no directory")
+	case err != nil:
+		return err
+	case d != dir:
+		return fmt.Errorf("%w: %s", errForeign, d)
+	default:
+		return nil
+	}
+}
+
+func (r *registry) parseCounter(key, rest string) (err error) {
+	if key != "counter" {
+		return errors.New("no counter")
+	}
+	if r.counter, err = strconv.ParseUint(rest, 10, 64); err == nil && r.counter > math.MaxInt64 { // it is to go on from here
+		err = errRange
+	}
+	return err
+}
+
+// unquote is for what AppendQuote writes.
+func unquote(s string) (string, error) {
+	if s == "" || s[0] != '"' {
+		return "", strconv.ErrSyntax
+	}
+	return strconv.Unquote(s)
+}
+
+// fields reads as many numbers as max has, which bound them, and the name after
+// them.
+func fields(s string, limits ...uint64) ([]uint64, string, error) {
+	out := make([]uint64, len(limits))
+	for i, most := range limits {
+		f, rest, _ := strings.Cut(s, " ")
+		n, err := strconv.ParseUint(f, 10, 64)
+		if err != nil {
+			return nil, "", err
+		}
+		if n > most {
+			return nil, "", errRange
+		}
+		out[i], s = n, rest
+	}
+	name, err := unquote(s)
+	return out, name, err
+}
 
 func (r *registry) parseName(s string) error {
-	var asked, cluster uint32
-	var since, last uint64
-	var inst int32
-	var name string
-	if _, err := fmt.Sscanf(s, "%d %d %d %d %d %q", &asked, &cluster, &since, &last, &inst, &name); err != nil {
+	v, name, err := fields(s, maxCluster, maxCluster, r.counter, r.counter, math.MaxInt32, math.MaxUint64)
+	if err != nil {
 		return err
 	}
-	inst--
-	if asked > maxCluster || cluster > maxCluster || inst < -1 || name == "" || len(r.names) >= maxNames {
-		return errors.New("out of range")
+	if name == "" || len(r.names) >= maxNames {
+		return errRange
 	}
-	id := &identity{name: name, asked: asked, cluster: cluster, inst: inst, since: since, last: last}
-	if r.names[name] != nil || id.own() && r.owner[cluster] != nil || inst >= 0 && r.insts[inst] != nil {
+	id := &identity{name: name, asked: uint32(v[0]), cluster: uint32(v[1]), since: v[2], last: v[3], inst: int32(v[4]) - 1, sum: v[5]}
+	if r.names[name] != nil || id.own() && r.owner[id.cluster] != nil || r.insts[id.inst] != nil {
 		return errTwice
 	}
 	r.names[name] = id
 	r.hold(id)
-	if inst >= 0 {
-		r.insts[inst] = id
+	if id.inst >= 0 {
+		r.insts[id.inst] = id
 	}
 	return nil
 }
 
 func (r *registry) parseInDom(s string) error {
-	var d indomIdentity
-	if _, err := fmt.Sscanf(s, "%d %d %d %d %q", &d.key.cluster, &d.key.serial, &d.number, &d.last, &d.key.file); err != nil {
+	v, file, err := fields(s, maxCluster, math.MaxUint32, maxSerial, r.counter)
+	if err != nil {
 		return err
 	}
-	if d.key.cluster > maxCluster || d.number == 0 || d.number > maxSerial || len(r.indoms) >= maxInDoms {
-		return errors.New("out of range")
+	d := &indomIdentity{indomKey{uint32(v[0]), uint32(v[1]), file}, uint32(v[2]), v[3]}
+	if d.key.cluster == 0 || d.number == 0 || len(r.indoms) >= maxInDoms {
+		return errRange
 	}
 	if r.indoms[d.key] != nil || r.numbers[d.number] != nil {
 		return errTwice
 	}
-	r.indoms[d.key], r.numbers[d.number] = &d, &d
+	r.indoms[d.key], r.numbers[d.number] = d, d
 	return nil
-}
-
-// keeper keeps the registry in a file, written by a goroutine of its own.
-type keeper struct {
-	path    string
-	dir     string
-	event   func(Event)
-	content func() []byte // what is to be in the file, nil: what is
-	lock    *os.File      // held for the life of the agent; nil: read only
-	wake    chan struct{}
-	stop    chan struct{}
-	done    chan struct{}
-	failing bool
-	fresh   bool // there was no file
-}
-
-// load reads the file at path for dir; what is wrong is told, and what it then
-// means: an empty registry.
-func (k *keeper) load(readOnly bool) *registry {
-	if !readOnly {
-		k.acquire()
-	}
-	data, err := readFile(k.path)
-	if errors.Is(err, os.ErrNotExist) {
-		k.fresh = true
-		return newRegistry()
-	}
-	var r *registry
-	if err == nil {
-		r, err = unmarshal(data, k.dir)
-	}
-	switch {
-	case err == nil:
-		return r
-	case errors.Is(err, errForeign):
-		k.tell("saved identities in %s are not used and not replaced: %v", k.path, err)
-		k.release()
-	case errors.Is(err, errDamaged) && k.lock != nil:
-		aside := k.path + ".damaged"
-		if e := os.Rename(k.path, aside); e != nil {
-			aside = "nowhere: " + e.Error()
-		}
-		k.tell("saved identities in %s are %v; set aside as %s", k.path, err, aside)
-	default:
-		k.tell("saved identities cannot be read: %v", err)
-		k.release()
-	}
-	return newRegistry()
-}
-
-func (k *keeper) tell(format string, args ...any) {
-	k.event(Event{Level: Warning, Text: fmt.Sprintf(format, args...)})
 }
 
 // readFile reads a regular file of bounded size.
@@ -206,89 +250,24 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// acquire takes the lock; without it the file is not written.
-func (k *keeper) acquire() {
-	f, err := os.OpenFile(k.path+".lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
-	if err != nil {
-		k.tell("numbers given in this run are not kept for the next: %v", err)
-		return
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		k.tell("numbers given in this run are not kept for the next: another agent has locked %s", f.Name())
-		_ = f.Close()
-		return
-	}
-	k.lock = f
-}
-
-func (k *keeper) release() {
-	if k.lock != nil {
-		_ = k.lock.Close()
-		k.lock = nil
-	}
-}
-
-// start begins to write when save asks for it.
-func (k *keeper) start() {
-	k.wake, k.stop, k.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(k.done)
-		for {
-			select {
-			case <-k.stop:
-				k.flush()
-				return
-			case <-k.wake:
-			}
-			select { // more may come
-			case <-k.stop:
-			case <-time.After(50 * time.Millisecond):
-			}
-			k.flush()
-		}
-	}()
-}
-
-// save has the file written soon.
-func (k *keeper) save() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
-}
-
-// close writes what is still to be written.
-func (k *keeper) close() {
-	close(k.stop)
-	<-k.done
-	k.release()
-}
-
-func (k *keeper) flush() {
-	data := k.content()
-	if data == nil {
-		return
-	}
-	err := writeFile(k.path, data)
-	if err != nil && !k.failing {
-		k.tell("numbers given in this run are not kept for the next: %v", err)
-	}
-	k.failing = err != nil
-}
-
-// writeFile replaces the file as a whole or not at all.
+// writeFile replaces the file as a whole or not at all. Only the holder of the
+// lock may call it.
 func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	temp := path + ".new"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // of an agent that was killed
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // no secrets in it
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(temp)
 		return err
 	}
 	if d, err := os.Open(filepath.Dir(path)); err == nil {

@@ -14,12 +14,12 @@ import (
 // nameSpace is the PMNS of a Table. What lies below a file's own component is
 // that file's tree; all other names are in one tree, joined.
 type nameSpace struct {
-	root   []byte // "mmv"
-	domain uint32
+	root   []byte     // "mmv"
 	tops   []top      // first components in order of insertion; siblings are shown in the reverse
 	plain  []top      // those with a tree of their own, by name
 	joined *pmda.Tree // names below the root
 	from   []*file    // whose names are in joined, besides the control metrics
+	firsts [][]string // for each of them, the first components that are there by it
 }
 
 // top is a first component below the root.
@@ -115,6 +115,37 @@ func (n *nameSpace) traverse(b *pcpwire.NamesBuilder, name []byte) error {
 	return nil
 }
 
+// tops are the first components below the root, in load order, and those of
+// them that are one plain file's, by name.
+func (n *nameSpace) top(files []*file, clusters *[maxCluster + 1]*cluster, domain uint32) {
+	n.tops = append(make([]top, 0, len(files)+1), top{name: "control"})
+	n.plain = make([]top, 0, len(files))
+	next := 0
+	for _, f := range files {
+		if next < len(n.from) && n.from[next] == f {
+			for _, t := range n.firsts[next] {
+				n.tops = append(n.tops, top{name: t})
+			}
+			next++
+			continue
+		}
+		if len(f.tops) == 0 {
+			continue
+		}
+		tree := clusters[f.cluster].tree(f)
+		if tree.Len() == 0 {
+			continue
+		}
+		t := top{f.tops[0], tree, pcpwire.NewPMID(domain, f.cluster, 0)}
+		n.tops = append(n.tops, t)
+		n.plain = append(n.plain, t)
+	}
+	byName := func(a, b top) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(n.plain, byName) {
+		slices.SortFunc(n.plain, byName)
+	}
+}
+
 // joins finds the files whose names must be joined: those without a component
 // of their own, or with one that another file has as well.
 func joins(files []*file, sanitize bool) []*file {
@@ -144,63 +175,121 @@ func joins(files []*file, sanitize bool) []*file {
 	return out
 }
 
+// joiner makes the joined tree.
+type joiner struct {
+	b        pmda.TreeBuilder
+	files    []*file
+	clusters *[maxCluster + 1]*cluster
+	seen     map[string]bool // first components
+	added    []part          // in the order of insertion; file is an index in files
+	owners   map[string]int  // file of each name and inner node of the first known of added
+	known    int
+}
+
 // join makes the joined tree: the control metrics, then the files in load
-// order. A metric whose name is taken is excluded from its cluster.
-func join(control []controlMetric, domain uint32, files []*file, clusters *[maxCluster + 1]*cluster) *pmda.Tree {
-	var b pmda.TreeBuilder
+// order. A metric whose name is taken is excluded from its cluster. tops are
+// the first components that each file's names are the first to have.
+func join(control []controlMetric, domain uint32, files []*file, clusters *[maxCluster + 1]*cluster) (t *pmda.Tree, tops [][]string) {
+	j := &joiner{files: files, clusters: clusters, seen: map[string]bool{"control": true}}
 	for _, m := range control {
-		if err := b.Add([]byte("control."+m.name), pcpwire.NewPMID(domain, 0, m.item)); err != nil {
+		if err := j.b.Add([]byte("control."+m.name), pcpwire.NewPMID(domain, 0, m.item)); err != nil {
 			panic(err) // our own names
 		}
 	}
-	var name []byte
+	tops = make([][]string, len(files))
 	for i, f := range files {
-		c := clusters[f.cluster]
-		k := slices.Index(c.files, f)
-		for _, m := range f.metrics {
-			if c.isExcluded(k, m) {
+		tops[i] = j.add(i, clusters[f.cluster], pcpwire.NewPMID(domain, f.cluster, 0))
+	}
+	return j.b.Build(), tops
+}
+
+// add enters the names of file i.
+func (j *joiner) add(i int, c *cluster, base pcpwire.PMID) (tops []string) {
+	f := j.files[i]
+	k := c.index(f)
+	var name []byte
+	last := ""
+	for _, m := range f.metrics {
+		if c.isExcluded(k, m) {
+			continue
+		}
+		it := f.cat.Metrics[m].Item
+		if x := c.items[it]; x.shared() {
+			if p := c.shared[x.metric].parts[0]; p.file != k { // whose file was before
+				if err := c.excludedWhy(p); err != nil {
+					c.exclude(k, m, err)
+				}
 				continue
 			}
-			it := f.cat.Metrics[m].Item
-			if x := c.items[it]; x.shared() {
-				if p := c.shared[x.metric].parts[0]; p.file != k {
-					if c.isExcluded(p.file, p.metric) {
-						c.exclude(k, m, c.excluded[p.file][p.metric])
-					}
-					continue
-				}
-			}
-			name = f.name(name[:0], m)
-			if err := b.Add(name, pcpwire.NewPMID(domain, f.cluster, it)); err != nil {
-				c.exclude(k, m, clashError(err, files[:i+1]))
+		}
+		name = f.name(name[:0], m)
+		if err := j.b.Add(name, base|pcpwire.PMID(it)); err != nil {
+			c.exclude(k, m, j.clash(err))
+			continue
+		}
+		j.added = append(j.added, part{i, m})
+		if first, _, _ := bytes.Cut(name, []byte{'.'}); string(first) != last {
+			last = string(first)
+			if !j.seen[last] {
+				j.seen[last] = true
+				tops = append(tops, last)
 			}
 		}
 	}
-	return b.Build()
+	return tops
+}
+
+// excludedWhy is why a metric is excluded, nil if it is not.
+func (c *cluster) excludedWhy(p part) error {
+	if c.excluded == nil {
+		return nil
+	}
+	return c.excluded[p.file][p.metric]
 }
 
 // clashError says whose name was in the way.
-func clashError(err error, files []*file) error {
-	var ne *pmda.NameError
-	if !errors.As(err, &ne) {
+type clashError struct {
+	*pmda.NameError
+	owner string
+}
+
+func (e *clashError) Error() string { return fmt.Sprintf("%v of %q", e.NameError, e.owner) }
+
+// clash finds whose name was in the way.
+func (j *joiner) clash(err error) error {
+	ne, ok := errors.AsType[*pmda.NameError](err)
+	if !ok {
 		return err
 	}
-	for _, f := range files {
-		for _, m := range f.metrics {
-			n := string(f.name(nil, m))
-			if n == ne.Clash || errors.Is(err, pmda.ErrNameNonLeaf) && strings.HasPrefix(n, ne.Clash+".") {
-				return fmt.Errorf("%w of %q", err, f.f.Name)
+	if j.owners == nil {
+		j.owners = map[string]int{}
+	}
+	for _, p := range j.added[j.known:] {
+		name := string(j.files[p.file].name(nil, p.metric))
+		for i := range name {
+			if name[i] == '.' {
+				if _, known := j.owners[name[:i]]; !known {
+					j.owners[name[:i]] = p.file
+				}
 			}
 		}
+		j.owners[name] = p.file
 	}
-	return err
+	j.known = len(j.added)
+	owner, ok := j.owners[ne.Clash]
+	if !ok {
+		return err
+	}
+	return &clashError{ne, j.files[owner].f.Name}
 }
 
 // tree has the names of a file of its own component, but for what its cluster
 // excludes.
 func (c *cluster) tree(f *file) *pmda.Tree {
-	if t := c.trees[f]; t != nil {
-		return t
+	if c.trees != nil {
+		if t := c.trees[c.index(f)]; t != nil {
+			return t
+		}
 	}
 	return f.source.tree
 }
@@ -219,8 +308,8 @@ func (c *cluster) prune() {
 			}
 		}
 		if c.trees == nil {
-			c.trees = map[*file]*pmda.Tree{}
+			c.trees = make([]*pmda.Tree, len(c.files))
 		}
-		c.trees[f] = b.Build()
+		c.trees[k] = b.Build()
 	}
 }

@@ -2,8 +2,10 @@ package exporter
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"hash/maphash"
 	"strings"
 
@@ -45,7 +47,8 @@ type source struct {
 	tops     []string   // first components of all names, in the order of the file
 	problems []problem
 	rejected int    // metrics that are not exported
-	labels   uint64 // hash of its labels
+	labels   uint64 // hash of its labels, 0: none
+	sum      uint64 // of its metrics, the same in every run; where it asks for a cluster
 	err      error  // why the file is not exported at all
 }
 
@@ -66,6 +69,9 @@ func newSource(name string, cat *reader.Catalog, sanitize bool, seed maphash.See
 		s.plain = !strings.Contains(name, ".")
 	}
 	s.choose()
+	if cat.Header.Cluster != 0 {
+		s.sum = s.checksum()
+	}
 	if len(cat.Labels) > 0 {
 		var h maphash.Hash
 		h.SetSeed(seed)
@@ -77,6 +83,21 @@ func newSource(name string, cat *reader.Catalog, sanitize bool, seed maphash.See
 		s.labels = h.Sum64() | 1
 	}
 	return s
+}
+
+// checksum is a hash of names, items and descriptors.
+func (s *source) checksum() uint64 {
+	h := fnv.New64a()
+	var b []byte
+	for _, i := range s.metrics {
+		m := &s.cat.Metrics[i]
+		b = append(s.name(b[:0], i), 0)
+		for _, v := range [...]uint32{m.Item, uint32(m.Type), uint32(m.Semantics), m.Dimension, uint32(m.Serial)} {
+			b = binary.BigEndian.AppendUint32(b, v)
+		}
+		_, _ = h.Write(b)
+	}
+	return h.Sum64()
 }
 
 // fileName checks that a file's name can be part of metric names.

@@ -1,190 +1,203 @@
 package exporter
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/reader"
 )
 
-// tops are the first components below the root, in load order, and those of
-// them that are one plain file's, by name.
-func tops(files, joined []*file, clusters *[maxCluster + 1]*cluster, domain uint32) (all, plain []top) {
-	all = make([]top, 1, len(files)+1)
-	all[0] = top{name: "control"}
-	plain = make([]top, 0, len(files))
-	seen := map[string]bool{"control": true}
-	next := 0
-	for _, f := range files {
-		if next < len(joined) && joined[next] == f {
-			next++
-			for _, t := range f.tops {
-				if !seen[t] {
-					seen[t] = true
-					all = append(all, top{name: t})
-				}
-			}
-			continue
-		}
-		if len(f.tops) == 0 {
-			continue
-		}
-		c := clusters[f.cluster]
-		tree := c.tree(f)
-		if tree.Len() == 0 {
-			continue
-		}
-		t := top{f.tops[0], tree, pcpwire.NewPMID(domain, f.cluster, 0)}
-		all = append(all, t)
-		plain = append(plain, t)
-	}
-	byName := func(a, b top) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSortedFunc(plain, byName) {
-		slices.SortFunc(plain, byName)
-	}
-	return all, plain
-}
-
-// count fills in the numbers and the statuses of files, and tells what is new.
-func (e *Exporter) count(next, old *Table, files []*file, touched map[uint32]bool) {
-	for n := range e.members {
-		if c := next.clusters[n]; c != nil {
-			next.metrics += c.count
-			next.namesToken += c.hash
-			next.labelsToken += c.labels
+// count fills in the numbers and the indom of files.
+func (e *Exporter) count(t *Table) {
+	for _, c := range t.clusters {
+		if c != nil {
+			t.metrics += c.count
+			t.namesToken += c.hash
+			t.labelsToken += c.labels
 		}
 	}
-	next.namesToken += next.forcing
-	for _, f := range files {
-		if !f.f.Held {
-			next.loaded++
+	t.namesToken += t.forcing
+	for _, f := range t.snap.Files {
+		if n := e.byName[f.Name]; n.cluster != 0 && !f.Held {
+			t.loaded++
+		} else if n.cluster == 0 && !f.Held {
+			t.rejected++
 		}
 	}
-	for i := range next.snap.Others {
-		switch next.snap.Others[i].State {
+	for i := range t.snap.Others {
+		switch t.snap.Others[i].State {
 		case reader.Pending:
-			next.pending++
+			t.pending++
 		case reader.Rejected:
-			next.rejected++
+			t.rejected++
 		case reader.Dead, reader.Loaded:
 		}
 	}
-	next.rejected += len(e.failed)
-	e.rows(next)
-	e.tellChanges(next, old, touched)
+	if e.opts.FileMetrics != FileMetricsOff {
+		e.rows(t)
+	}
 }
 
-// rows makes the indom of files.
+// rows makes the indom of files: those that are not cleanly loaded, and if
+// wanted the others, as far as there is room.
 func (e *Exporter) rows(t *Table) {
-	if e.opts.FileMetrics == FileMetricsOff {
-		return
-	}
-	add := func(name, status string, f *file) {
-		if len(t.files) >= maxFileInstances {
-			return
-		}
-		row := fileRow{inst: e.reg.instance(e.reg.name(name)), name: visible(name), status: status, file: f}
-		if f != nil {
-			row.metrics, row.rejects = exportedMetrics(t.clusters[f.cluster], f)
-		}
-		t.files = append(t.files, row)
-	}
+	var clean []*file
 	others := t.snap.Others
+	other := func(o reader.Entry) {
+		if len(t.files) < maxFileInstances {
+			t.files = append(t.files, e.row(o.Name, otherStatus(o)))
+		}
+	}
 	for _, f := range t.snap.Files {
 		for len(others) > 0 && others[0].Name < f.Name {
-			add(others[0].Name, otherStatus(others[0]), nil)
+			other(others[0])
 			others = others[1:]
 		}
-		if f.Held { // told as pending
-			continue
-		}
 		n := e.byName[f.Name]
-		status := e.loadedStatus(t, n)
-		switch {
-		case n.cluster == 0:
-			add(f.Name, status, nil)
-		case e.opts.FileMetrics == FileMetricsAll || status != "loaded":
-			add(f.Name, status, n)
+		switch status := e.fileStatus(t, n); {
+		case f.Held: // told as pending
+		case status == cleanly:
+			clean = append(clean, n)
+		case len(t.files) >= maxFileInstances:
+		default:
+			t.files = append(t.files, e.loadedRow(t, n, status))
 		}
 	}
 	for _, o := range others {
-		add(o.Name, otherStatus(o), nil)
+		other(o)
 	}
+	if e.opts.FileMetrics != FileMetricsAll {
+		return
+	}
+	for _, n := range clean[:min(len(clean), maxFileInstances-len(t.files))] {
+		t.files = append(t.files, e.loadedRow(t, n, cleanly))
+	}
+	slices.SortFunc(t.files, func(a, b fileRow) int { return strings.Compare(a.sort, b.sort) })
+}
+
+func (e *Exporter) row(name, status string) fileRow {
+	return fileRow{inst: e.reg.instance(e.reg.name(name)), sort: name, name: visible(name), status: status}
+}
+
+func (e *Exporter) loadedRow(t *Table, f *file, status string) fileRow {
+	r := e.row(f.f.Name, status)
+	if f.cluster != 0 {
+		c := t.clusters[f.cluster]
+		r.file = f
+		r.metrics, r.rejects = c.exported(c.index(f))
+	}
+	return r
+}
+
+// fileStatus is that of a file with a Catalog.
+func (e *Exporter) fileStatus(t *Table, f *file) string {
+	if f.cluster == 0 {
+		return clip("rejected: " + visible(e.failed[f.f.Name].Error()))
+	}
+	c := t.clusters[f.cluster]
+	return c.status[c.index(f)]
 }
 
 func otherStatus(o reader.Entry) string {
-	switch o.State {
-	case reader.Dead:
-		return clip(visible(o.Err.Error()))
-	default:
-		return clip(o.State.String() + ": " + visible(o.Err.Error()))
+	text := visible(o.Err.Error())
+	if o.State != reader.Dead {
+		text = o.State.String() + ": " + text
 	}
+	return clip(text)
 }
 
 // clip bounds a status.
 func clip(s string) string {
 	const most = 1000
-	if len(s) > most {
-		s = s[:most] + "…"
+	if len(s) <= most {
+		return s
 	}
-	return s
+	n := most
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
 }
 
-// exportedMetrics counts the metrics of a file that are exported, and those
-// that are not.
-func exportedMetrics(c *cluster, f *file) (exported, not int) {
+// exported counts the metrics of file k that are exported, and those that are
+// not.
+func (c *cluster) exported(k int) (exported, not int) {
 	out := 0
 	if c.excluded != nil {
-		out = len(c.excluded[slices.Index(c.files, f)])
+		out = len(c.excluded[k])
 	}
+	f := c.files[k]
 	return len(f.metrics) - out, f.rejected + out
 }
 
-// loadedStatus is what there is to say of a file that is loaded.
-func (e *Exporter) loadedStatus(t *Table, f *file) string {
-	if f.cluster == 0 {
-		return clip("rejected: " + visible(e.failed[f.f.Name].Error()))
+// cleanly is the status of a file of which there is nothing to say.
+const cleanly = "loaded"
+
+// loadedStatus is what there is to say of file k; values says whether that
+// includes that other files have values of the same instances.
+func (c *cluster) loadedStatus(k int, values bool) string {
+	f := c.files[k]
+	_, n := c.exported(k)
+	var h hidden
+	if c.hidden != nil {
+		h = c.hidden[k]
+		if !values {
+			h.values, h.by = 0, 0
+		}
 	}
-	c := t.clusters[f.cluster]
-	_, n := exportedMetrics(c, f)
-	k := slices.Index(c.files, f)
-	if n == 0 && f.cat.RemarkCount == 0 && c.notes[k] == nil {
-		return "loaded"
+	if n == 0 && f.cat.RemarkCount == 0 && h == (hidden{}) && !f.unmapped {
+		return cleanly
 	}
-	var b strings.Builder
-	b.WriteString("loaded")
+	b := statusBuilder{sep: ": "}
+	b.WriteString(cleanly)
 	if n > 0 {
 		fmt.Fprintf(&b, ", %d metric%s not exported", n, plural(n))
-	}
-	sep := ": "
-	say := func(format string, args ...any) {
-		b.WriteString(sep)
-		fmt.Fprintf(&b, format, args...)
-		sep = "; "
-	}
-	for _, p := range f.problems {
-		say("metric[%d] %s: %v", p.metric, f.cat.Text(f.cat.Metrics[p.metric].Name), p.err)
-	}
-	if c.excluded != nil {
-		for _, m := range f.metrics {
-			if err := c.excluded[k][m]; err != nil && b.Len() < 2000 {
-				say("metric[%d] %s: %v", m, f.cat.Text(f.cat.Metrics[m].Name), err)
+		for _, p := range f.problems {
+			b.say("metric[%d] %s: %v", p.metric, f.cat.Text(f.cat.Metrics[p.metric].Name), p.err)
+		}
+		if n -= f.rejected; n > 0 {
+			for _, m := range f.metrics {
+				if err := c.excluded[k][m]; err != nil && b.more() {
+					b.say("metric[%d] %s: %v", m, f.cat.Text(f.cat.Metrics[m].Name), err)
+				}
 			}
 		}
 	}
-	if c.notes[k] != nil {
-		say("%v", c.notes[k])
+	if h.insts > 0 {
+		b.say("%d instance%s of shared metrics left out: %v", h.insts, plural(h.insts), h.inst)
 	}
-	if f.cat.RemarkCount > 0 {
-		say("%d entr%s of it not used", f.cat.RemarkCount, map[bool]string{true: "y", false: "ies"}[f.cat.RemarkCount == 1])
+	if h.values > 0 {
+		b.say("of %d metric%s values of %q are shown instead", h.values, plural(h.values), c.files[h.by].f.Name)
+	}
+	if f.unmapped {
+		b.say("process %d does not map it", f.cat.Header.Process)
+	}
+	if r := f.cat.RemarkCount; r > 0 {
+		b.say("%d entr%s of it not used", r, map[bool]string{true: "y", false: "ies"}[r == 1])
 		for _, r := range f.cat.Remarks {
-			say("%v", r)
+			b.say("%v", r)
 		}
 	}
 	return clip(visible(b.String()))
 }
+
+// statusBuilder joins the parts of a status.
+type statusBuilder struct {
+	strings.Builder
+	sep string
+}
+
+func (b *statusBuilder) say(format string, args ...any) {
+	b.WriteString(b.sep)
+	fmt.Fprintf(b, format, args...)
+	b.sep = "; "
+}
+
+// more tells whether more would be seen.
+func (b *statusBuilder) more() bool { return b.Len() < 1200 }
 
 func plural(n int) string {
 	if n == 1 {
@@ -193,41 +206,86 @@ func plural(n int) string {
 	return "s"
 }
 
-// tellChanges makes events of the reports, and of files whose status has
-// changed with another file.
+// otherName says that an instance of file k has another name in u.
+type otherName struct {
+	c      *cluster
+	u      *merged
+	k      int
+	serial uint32
+	in     reader.Instance
+}
+
+func (e otherName) String() string {
+	o := e.u.insts[e.u.byID[e.in.Internal]]
+	there := e.c.files[o.file]
+	return fmt.Sprintf("%d of indom %d is %q here and %q in %q", e.in.Internal, e.serial,
+		e.c.files[e.k].cat.Text(e.in.External), there.cat.Text(o.name), there.f.Name)
+}
+
+// tellChanges makes events of what the directory has reported, and of files
+// whose status has changed with another file.
 func (e *Exporter) tellChanges(next, old *Table, touched map[uint32]bool) {
+	list := make([]reader.Report, 0, len(e.unread))
 	for n := range touched {
 		for _, f := range e.members[n] {
 			if _, ok := e.unread[f.f.Name]; !ok && !f.f.Held {
-				e.tellStatus(f.f.Name, e.loadedStatus(next, f), Info)
+				list = append(list, reader.Report{Name: f.f.Name, State: reader.Loaded})
 			}
 		}
 	}
-	for name, r := range e.unread {
-		f := e.byName[name]
+	for _, r := range e.unread {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b reader.Report) int { return cmp.Compare(a.Name, b.Name) })
+	for _, r := range list {
+		f := e.byName[r.Name]
 		switch {
 		case r.Gone:
-			if _, ok := e.told[name]; ok {
-				delete(e.told, name)
-				e.events = append(e.events, Event{Level: Info, File: name, Text: "gone"})
+			if _, ok := e.told[r.Name]; ok {
+				delete(e.told, r.Name)
+				e.events = append(e.events, Event{Level: Info, File: r.Name, Text: "gone"})
 			}
-		case r.State == reader.Loaded && f != nil:
-			e.tellStatus(name, e.loadedStatus(next, f), Info)
-		case r.State == reader.Rejected:
-			e.tellStatus(name, otherStatus(reader.Entry{Name: name, State: r.State, Err: r.Err}), Warning)
-		case r.Err != nil:
-			e.tellStatus(name, otherStatus(reader.Entry{Name: name, State: r.State, Err: r.Err}), Info)
+		case r.State != reader.Loaded:
+			level := Info
+			if r.State == reader.Rejected {
+				level = Warning
+			}
+			e.tellStatus(r.Name, otherStatus(reader.Entry{Name: r.Name, State: r.State, Err: r.Err}), level)
+		case f != nil:
+			e.tellLoaded(next, f)
 		}
 	}
 	clear(e.unread)
 	if old != nil {
 		return
 	}
-	e.events = append(e.events, Event{Level: Info, Text: fmt.Sprintf("%d file%s with %d metrics in %s",
-		next.loaded, plural(next.loaded), next.metrics, e.opts.Dir)})
-	if e.keeper != nil && e.keeper.fresh && next.loaded > 0 {
+	e.events = append(e.events, Event{Level: Info, Text: fmt.Sprintf("%d file%s with %d metric%s in %s",
+		next.loaded, plural(next.loaded), next.metrics, plural(next.metrics), visible(e.opts.Dir))})
+	if e.empty && next.loaded > 0 {
 		e.events = append(e.events, Event{Level: Info, Text: "no saved identities: PMIDs chosen by the agent may differ from those of an earlier run"})
 	}
+}
+
+// tellLoaded tells the status of a file that is loaded. Where all that there is
+// to say is that other files have the same values, that is told once for all of
+// a cluster.
+func (e *Exporter) tellLoaded(t *Table, f *file) {
+	status := e.fileStatus(t, f)
+	if f.cluster != 0 {
+		c := t.clusters[f.cluster]
+		k := c.index(f)
+		if c.hidden != nil && c.hidden[k].values > 0 {
+			h := c.hidden[k]
+			e.once(fmt.Sprintf("cluster %d: several files have values of one metric and instance, like %q and %q; that of the first by name is shown",
+				c.number, c.files[h.by].f.Name, f.f.Name), fmt.Sprintf("twice in %d", c.number))
+			status = c.loadedStatus(k, false)
+		}
+	}
+	level := Info
+	if status != cleanly {
+		level = Warning
+	}
+	e.tellStatus(f.f.Name, status, level)
 }
 
 // tellStatus tells a file's status when it is new.
@@ -236,11 +294,8 @@ func (e *Exporter) tellStatus(name, status string, level Level) {
 		return
 	}
 	e.told[name] = status
-	if !e.started && status == "loaded" { // told as a number
+	if !e.started && status == cleanly { // told as a number
 		return
-	}
-	if level < Warning && status != "loaded" && !strings.HasPrefix(status, "pending") && !strings.HasPrefix(status, "process") {
-		level = Warning
 	}
 	e.events = append(e.events, Event{Level: level, File: name, Text: status})
 }

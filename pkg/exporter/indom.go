@@ -1,0 +1,364 @@
+package exporter
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"pmdammv/pkg/reader"
+)
+
+// indom is an instance domain of a cluster.
+type indom struct {
+	number uint32
+	serial uint32
+	kept   bool // the number is its for good: metrics refer to it
+	// file and index say where it is; where several files may have it, more has
+	// all.
+	file  int
+	index int32
+	more  *merged
+}
+
+// merged is the union of the instance domains of several files.
+type merged struct {
+	parts []part // metric is the index of the indom; by file
+	insts []mergedInstance
+	byID  map[int32]int       // index in insts
+	left  [][]reader.Instance // by part: instances left out since they have another name in insts; by id
+	twice []int               // by part: a file before it that has some of its instances, -1 for none
+}
+
+type mergedInstance struct {
+	id   int32
+	file int
+	name reader.Text
+}
+
+// indomNumber is the number of the indom that file k calls serial.
+func (c *cluster) indomNumber(k int, serial uint32) uint32 {
+	if c.serials != nil {
+		if n, ok := c.serials[k][serial]; ok {
+			return n
+		}
+	}
+	return canonical(c.number, serial)
+}
+
+func (c *cluster) setNumber(k int, serial, number uint32) {
+	if number == canonical(c.number, serial) {
+		return
+	}
+	if c.serials == nil {
+		c.serials = make([]map[uint32]uint32, len(c.files))
+	}
+	if c.serials[k] == nil {
+		c.serials[k] = map[uint32]uint32{}
+	}
+	c.serials[k][serial] = number
+}
+
+// use says that exported metrics of a file refer to an indom of it: metrics
+// that it has alone, shared ones, or both.
+type use struct {
+	serial        uint32
+	index         int32 // in the file's Catalog, -1: it has no such indom
+	alone, shared bool
+}
+
+// uses finds the indoms that exported metrics of file k refer to.
+func (c *cluster) uses(k int) (out []use) {
+	f := c.files[k]
+	var at map[uint32]int
+	for _, m := range f.metrics {
+		metric := &f.cat.Metrics[m]
+		if metric.Singular() || c.isExcluded(k, m) {
+			continue
+		}
+		serial := uint32(metric.Serial)
+		i, ok := at[serial]
+		if !ok {
+			if at == nil {
+				at = map[uint32]int{}
+			}
+			i = len(out)
+			at[serial] = i
+			out = append(out, use{serial: serial, index: metric.InDom})
+		}
+		if c.items[metric.Item].shared() {
+			out[i].shared = true
+		} else {
+			out[i].alone = true
+		}
+	}
+	return out
+}
+
+// give gives a number to an indom that metrics of file k refer to, shared ones
+// or not. Should there be none left, they are not exported.
+func (c *cluster) give(r *registry, k int, key indomKey, shared bool) (uint32, bool) {
+	n, ok := r.indom(key)
+	if ok {
+		return n, true
+	}
+	f := c.files[k]
+	for _, m := range f.metrics {
+		metric := &f.cat.Metrics[m]
+		if !metric.Singular() && uint32(metric.Serial) == key.serial && c.items[metric.Item].shared() == shared {
+			c.exclude(k, m, errNoInDom)
+		}
+	}
+	return 0, false
+}
+
+// ownKey is the key of an indom that only file k has.
+func (c *cluster) ownKey(k int, serial uint32) indomKey {
+	return indomKey{c.number, serial, c.files[k].f.Name}
+}
+
+// singleInDoms gives numbers to the indoms of a cluster of one file. Those
+// that no metric refers to have PCP's number, if it is nobody else's.
+func (c *cluster) singleInDoms(r *registry) {
+	f := c.files[0]
+	numbers := map[uint32]uint32{}
+	for _, u := range c.uses(0) {
+		key := c.ownKey(0, u.serial)
+		if r.indoms[key] == nil {
+			key.file = ""
+		}
+		if n, ok := c.give(r, 0, key, false); ok {
+			c.setNumber(0, u.serial, n)
+			numbers[u.serial] = n
+		}
+	}
+	c.drop()
+	c.indoms = make([]indom, 0, len(f.cat.InDoms))
+	for i := range f.cat.InDoms {
+		serial := f.cat.InDoms[i].Serial
+		n, ok := numbers[serial]
+		if !ok {
+			if n = canonical(c.number, serial); n == 0 || r.numbers[n] != nil {
+				continue
+			}
+		}
+		c.indoms = append(c.indoms, indom{number: n, serial: serial, kept: ok, index: int32(i)})
+	}
+}
+
+// mergeInDoms joins the indoms of one serial, but for those that are one file's
+// own, and gives them their numbers.
+func (c *cluster) mergeInDoms(r *registry, was *cluster) {
+	uses := make([][]use, len(c.files))
+	for k := range c.files {
+		uses[k] = c.uses(k)
+	}
+	own := c.settle(r, uses, was)
+	unions := map[uint32]*merged{}
+	numbers := map[uint32]uint32{} // of the unions
+	var order []uint32
+	for k, list := range uses {
+		for _, u := range list {
+			if u.alone && own[k][u.serial] {
+				if n, ok := c.give(r, k, c.ownKey(k, u.serial), false); ok {
+					c.setNumber(k, u.serial, n)
+					c.indoms = append(c.indoms, indom{number: n, serial: u.serial, kept: true, file: k, index: u.index})
+				}
+				if !u.shared {
+					continue
+				}
+			}
+			m := unions[u.serial]
+			if m == nil {
+				m = &merged{}
+				unions[u.serial] = m
+				order = append(order, u.serial)
+			}
+			if u.index >= 0 {
+				m.parts = append(m.parts, part{k, uint32(u.index)})
+			}
+			key := indomKey{cluster: c.number, serial: u.serial}
+			if n, ok := c.give(r, k, key, true); ok {
+				numbers[u.serial] = n
+				if !own[k][u.serial] {
+					c.setNumber(k, u.serial, n)
+				}
+			} else if !own[k][u.serial] {
+				c.give(r, k, key, false)
+			}
+		}
+	}
+	c.drop()
+	for i := range c.shared {
+		if len(c.shared[i].parts) > 0 && !c.first(&c.shared[i]).Singular() {
+			c.shared[i].number = numbers[uint32(c.first(&c.shared[i]).Serial)]
+		}
+	}
+	byAge := c.byAge()
+	for _, serial := range order {
+		if m, n := unions[serial], numbers[serial]; n != 0 && len(m.parts) > 0 {
+			c.unite(m, byAge)
+			c.indoms = append(c.indoms, indom{number: n, serial: serial, kept: true, file: m.parts[0].file, index: int32(m.parts[0].metric), more: m})
+		}
+	}
+	c.unused(r, numbers)
+}
+
+// unused adds the indoms that no metric refers to, the first file's of each
+// serial, with PCP's number, if it is nobody else's.
+func (c *cluster) unused(r *registry, numbers map[uint32]uint32) {
+	for k, f := range c.files {
+		for i := range f.cat.InDoms {
+			serial := f.cat.InDoms[i].Serial
+			if _, ok := numbers[serial]; ok {
+				continue
+			}
+			numbers[serial] = 0
+			if n := canonical(c.number, serial); n != 0 && r.numbers[n] == nil {
+				c.indoms = append(c.indoms, indom{number: n, serial: serial, file: k, index: int32(i)})
+			}
+		}
+	}
+}
+
+// settle finds the indoms that a file has for itself, for metrics that it has
+// alone: where one of its instances has another name in a file that came
+// before. A file that has had one once keeps it; and of two files of which one
+// has just changed it is that one.
+func (c *cluster) settle(r *registry, uses [][]use, was *cluster) []map[uint32]bool {
+	order := c.byAge()
+	if was != nil {
+		before := make(map[*source]bool, len(was.files))
+		for _, f := range was.files {
+			before[f.source] = true
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			x, y := before[c.files[a].source], before[c.files[b].source]
+			switch {
+			case x == y:
+				return 0
+			case x:
+				return -1
+			default:
+				return 1
+			}
+		})
+	}
+	own := make([]map[uint32]bool, len(c.files))
+	all := map[uint32]map[int32]mergedInstance{}
+	for _, k := range order {
+		for _, u := range uses[k] {
+			insts := all[u.serial]
+			if insts == nil {
+				insts = map[int32]mergedInstance{}
+				all[u.serial] = insts
+			}
+			if u.alone && (r.indoms[c.ownKey(k, u.serial)] != nil || c.clash(insts, k, u.index)) {
+				if own[k] == nil {
+					own[k] = map[uint32]bool{}
+				}
+				own[k][u.serial] = true
+				if !u.shared {
+					continue
+				}
+			}
+			for _, in := range c.instances(k, u.index) {
+				if _, ok := insts[in.Internal]; !ok {
+					insts[in.Internal] = mergedInstance{in.Internal, k, in.External}
+				}
+			}
+		}
+	}
+	return own
+}
+
+// clash tells whether an instance of file k has another name in insts.
+func (c *cluster) clash(insts map[int32]mergedInstance, k int, index int32) bool {
+	for _, in := range c.instances(k, index) {
+		if o, ok := insts[in.Internal]; ok && !c.sameInstance(o, k, in) {
+			return true
+		}
+	}
+	return false
+}
+
+// instances are those of an indom of file k; index may be -1.
+func (c *cluster) instances(k int, index int32) []reader.Instance {
+	if index < 0 {
+		return nil
+	}
+	cat := c.files[k].cat
+	return cat.Instances(&cat.InDoms[index])
+}
+
+func (c *cluster) sameInstance(have mergedInstance, k int, in reader.Instance) bool {
+	return bytes.Equal(c.files[have.file].cat.Text(have.name), c.files[k].cat.Text(in.External))
+}
+
+// unite finds the instances of a union, by file. One that has several names has
+// that of the file that came first.
+func (c *cluster) unite(m *merged, byAge []int) {
+	var names map[int32]mergedInstance
+	if !slices.IsSorted(byAge) {
+		names = map[int32]mergedInstance{}
+		age := make([]int, len(c.files))
+		for i, k := range byAge {
+			age[k] = i
+		}
+		aged := slices.Clone(m.parts)
+		slices.SortFunc(aged, func(a, b part) int { return cmp.Compare(age[a.file], age[b.file]) })
+		for _, p := range aged {
+			for _, in := range c.instances(p.file, int32(p.metric)) {
+				if _, ok := names[in.Internal]; !ok {
+					names[in.Internal] = mergedInstance{in.Internal, p.file, in.External}
+				}
+			}
+		}
+	}
+	m.byID, m.left, m.twice = map[int32]int{}, make([][]reader.Instance, len(m.parts)), make([]int, len(m.parts))
+	for i, p := range m.parts {
+		m.twice[i] = -1
+		for _, in := range c.instances(p.file, int32(p.metric)) {
+			at, ok := m.byID[in.Internal]
+			switch name, other := names[in.Internal]; {
+			case other && !c.sameInstance(name, p.file, in), ok && !c.sameInstance(m.insts[at], p.file, in):
+				m.left[i] = append(m.left[i], in)
+			case ok:
+				m.twice[i] = m.insts[at].file
+			default:
+				m.byID[in.Internal] = len(m.insts)
+				m.insts = append(m.insts, mergedInstance{in.Internal, p.file, in.External})
+			}
+		}
+		slices.SortFunc(m.left[i], func(a, b reader.Instance) int { return cmp.Compare(a.Internal, b.Internal) })
+	}
+}
+
+// has tells whether an instance of part i is one of the union's.
+func (m *merged) has(i int, id int32) bool {
+	_, out := slices.BinarySearchFunc(m.left[i], id, func(in reader.Instance, id int32) int { return cmp.Compare(in.Internal, id) })
+	return !out
+}
+
+func (c *cluster) union(serial uint32) *merged {
+	for i := range c.indoms {
+		if d := &c.indoms[i]; d.serial == serial && d.more != nil {
+			return d.more
+		}
+	}
+	return nil
+}
+
+// agreed are the instances of metric m in file k that are the same in u.
+func (c *cluster) agreed(u *merged, k int, m *reader.Metric) map[int32]bool {
+	good := map[int32]bool{}
+	i, ok := slices.BinarySearchFunc(u.parts, k, func(p part, k int) int { return cmp.Compare(p.file, k) })
+	if !ok {
+		return good
+	}
+	for _, in := range c.instances(k, m.InDom) {
+		if u.has(i, in.Internal) {
+			good[in.Internal] = true
+		}
+	}
+	return good
+}

@@ -1,0 +1,161 @@
+package exporter
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// arrival is a file that is to get its cluster.
+type arrival struct {
+	*file
+	last uint64 // when it was last there before
+	rank int
+}
+
+// The ranks, in the order in which clusters are given.
+const (
+	rankKeeps = iota // has its number from before
+	rankAsks         // asks for one
+	rankMoved        // asks for one that it could not have
+	rankAny
+)
+
+// place gives each of the fresh files its cluster, and tries again with those
+// for which there was none. Of all fresh ones it is entered first that they are
+// there and what they ask for, so that nobody is given that.
+func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
+	r := e.reg
+	for name, err := range e.failed {
+		if errors.Is(err, errNoCluster) {
+			fresh = append(fresh, e.byName[name])
+		}
+	}
+	arrivals := make([]arrival, 0, len(fresh))
+	for _, f := range fresh {
+		delete(e.failed, f.f.Name)
+		e.byName[f.f.Name] = f
+		if f.err != nil {
+			e.failed[f.f.Name] = f.err
+			continue
+		}
+		a := arrival{file: f}
+		if id := r.names[f.f.Name]; id != nil {
+			a.last = id.last
+			r.appear(id)
+		}
+		arrivals = append(arrivals, a)
+	}
+	slices.SortFunc(arrivals, func(a, b arrival) int { return strings.Compare(a.f.Name, b.f.Name) })
+	for i := range arrivals {
+		a := &arrivals[i]
+		a.id = r.name(a.f.Name)
+		r.appear(a.id)
+		if asked := a.asks(); asked != 0 {
+			r.reserve(a.id, asked)
+		}
+	}
+	e.rank(arrivals)
+	full := false
+	for i := range arrivals {
+		a := &arrivals[i]
+		n, err := e.choose(a, full)
+		if err != nil {
+			full = true
+			e.failed[a.f.Name] = err
+			r.leave(a.id)
+			continue
+		}
+		if n == a.asks() && n == a.id.cluster && a.rank != rankKeeps {
+			r.renew(a.id)
+		}
+		r.give(a.id, a.asks(), n)
+		if a.asks() != 0 && a.id.sum != a.sum {
+			a.id.sum = a.sum
+			r.dirty = true
+		}
+		a.cluster, a.since = n, a.id.since
+		m := e.members[n]
+		k, _ := slices.BinarySearchFunc(m, a.f.Name, byFileName)
+		e.members[n] = slices.Insert(slices.Clone(m), k, a.file)
+		touched[n] = true
+	}
+}
+
+func byFileName(f *file, name string) int { return strings.Compare(f.f.Name, name) }
+
+// asks is the cluster that a file asks for, 0 for any.
+func (f *file) asks() uint32 { return uint32(f.cat.Header.Cluster) }
+
+// rank sorts files, which are by name. Those that keep a number go by when they
+// first had it. A file has lost its right to an explicit one to whoever came to
+// it while the file was gone.
+func (e *Exporter) rank(arrivals []arrival) {
+	shares := func(id *identity) bool { return id.cluster != 0 && id.cluster == id.asked }
+	newest := map[uint32]uint64{} // to have come to each cluster
+	for i := range arrivals {
+		id := arrivals[i].id
+		if !shares(id) {
+			continue
+		}
+		newest[id.cluster] = max(newest[id.cluster], id.since)
+		if len(e.members[id.cluster]) > 0 && newest[id.cluster] < e.reg.counter {
+			for _, f := range e.members[id.cluster] {
+				newest[id.cluster] = max(newest[id.cluster], f.since)
+			}
+		}
+	}
+	for i := range arrivals {
+		a := &arrivals[i]
+		id, asked := a.id, a.asks()
+		switch {
+		case asked != 0 && shares(id) && newest[asked] <= a.last, asked == 0 && id.own() && id.asked == 0:
+			a.rank = rankKeeps
+		case asked == 0:
+			a.rank = rankAny
+		case id.own():
+			a.rank = rankMoved
+		default:
+			a.rank = rankAsks
+		}
+	}
+	slices.SortStableFunc(arrivals, func(a, b arrival) int {
+		if a.rank == rankKeeps && b.rank == rankKeeps {
+			return cmp.Compare(a.id.since, b.id.since)
+		}
+		return a.rank - b.rank
+	})
+}
+
+// choose finds the cluster of a file; full says that there is no free one left.
+func (e *Exporter) choose(a *arrival, full bool) (uint32, error) {
+	r, asked := e.reg, a.asks()
+	if a.rank == rankKeeps && asked == 0 || a.rank == rankMoved && e.started {
+		return a.id.cluster, nil
+	}
+	if asked != 0 {
+		// What was together in the last run stays so.
+		as := !e.started && a.rank == rankKeeps && a.last >= r.saved && a.id.sum == a.sum
+		if r.claim(asked) && (as || !conflict(a.source, e.members[asked])) {
+			if a.rank == rankMoved {
+				e.events = append(e.events, Event{Level: Info, File: a.f.Name, Text: fmt.Sprintf(
+					"cluster %d has become free and is used instead of %d", asked, a.id.cluster)})
+			}
+			return asked, nil
+		}
+		if a.rank == rankMoved {
+			return a.id.cluster, nil
+		}
+	}
+	n, err := uint32(0), errNoCluster
+	if !full {
+		n, err = r.free()
+	}
+	if err == nil && asked != 0 {
+		e.events = append(e.events, Event{Level: Warning, File: a.f.Name, Text: fmt.Sprintf(
+			"cluster %d is another file's, with other metrics: %d is used instead", asked, n)})
+	}
+	return n, err
+}
