@@ -20,6 +20,7 @@ var children = map[string]func(args []string) error{
 	"exit":    func([]string) error { return nil },
 	"map":     mapChild,
 	"rewrite": rewriteChild,
+	"inner":   innerChild,
 }
 
 // ready says so, and waits for the end.

@@ -26,6 +26,21 @@ func (f *File) Layout() *Layout {
 	return f.laid
 }
 
+// same tells whether the file says what c does, which has just been read from
+// it; of its values, whether those that are known still lie where they did.
+func (f *File) same(c *Catalog) bool {
+	if !f.Catalog.Equal(c) {
+		return false
+	}
+	f.laying.Lock()
+	defer f.laying.Unlock()
+	if f.laid == nil {
+		return true
+	}
+	now := f.layOut()
+	return now != nil && now.c.Equal(f.laid.c)
+}
+
 // layOut reads the references of the values through the mapping, each once.
 func (f *File) layOut() *Layout {
 	c, p := *f.Catalog, *f.Catalog.lazy
@@ -33,7 +48,7 @@ func (f *File) layOut() *Layout {
 	p.c = &c
 	read := func() (ok bool) {
 		defer f.guard(debug.SetPanicOnFault(true), &ok)
-		_ = p.values(func(off uint64) uint64 { return f.m.word(uint32(off)) }) // has no errors
+		_ = p.values(func(off uint64) uint64 { return word(f.m.at(uint32(off))) }) // has no errors
 		return f.current()
 	}
 	if !read() {

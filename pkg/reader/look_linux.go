@@ -238,7 +238,7 @@ func (d *Dir) compareHeads(i int) (next int) {
 	}()
 	for ; i < len(d.heads); i++ {
 		h := &d.heads[i]
-		if h.m.word(offGeneration1) != h.g1 || h.m.word(offGeneration2) != h.g2 || h.m.word(0) != h.tag {
+		if word(h.m.at(offGeneration1)) != h.g1 || word(h.m.at(offGeneration2)) != h.g2 || word(h.m.at(0)) != h.tag {
 			d.moved = append(d.moved, h.e)
 		}
 	}

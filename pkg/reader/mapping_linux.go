@@ -11,7 +11,7 @@ import (
 // boundary) to size of a file. Its memory is only read through word and
 // appendString, with SetPanicOnFault on, and no slice or string over it exists.
 type mapping struct {
-	base  unsafe.Pointer // where byte 0 would be
+	base  unsafe.Pointer // of the byte at start
 	start uintptr
 	size  uintptr
 }
@@ -21,12 +21,12 @@ func mapFile(fd int, start, size uint64) (mapping, error) {
 	if err != nil {
 		return mapping{}, fmt.Errorf("map: %w", err)
 	}
-	return mapping{unsafe.Add(p, -int(start)), uintptr(start), uintptr(size)}, nil
+	return mapping{p, uintptr(start), uintptr(size)}, nil
 }
 
 func (m mapping) unmap() {
 	if m.size != 0 {
-		_ = unix.MunmapPtr(unsafe.Add(m.base, m.start), m.size-m.start)
+		_ = unix.MunmapPtr(m.base, m.size-m.start)
 	}
 }
 
@@ -34,23 +34,24 @@ func (m mapping) unmap() {
 // has become shorter. Any other panic is a bug.
 func (m mapping) faulted(r any) bool {
 	e, ok := r.(interface{ Addr() uintptr }) // runtime.errorAddressString
-	return ok && e.Addr()-uintptr(m.base)-m.start < m.size-m.start
+	return ok && e.Addr()-uintptr(m.base) < m.size-m.start
 }
 
-// word loads the 8 bytes at off, once if they are aligned; the caller has
-// checked that they are inside.
-func (m mapping) word(off uint32) uint64 {
-	if off&7 == 0 {
-		return load64(unsafe.Add(m.base, off))
+// at is where the byte at off of the file lies, which must be in the mapping.
+func (m mapping) at(off uint32) unsafe.Pointer { return unsafe.Add(m.base, uintptr(off)-m.start) }
+
+// word loads the 8 bytes at p, once if they are aligned.
+func word(p unsafe.Pointer) uint64 {
+	if uintptr(p)&7 == 0 {
+		return load64(p)
 	}
-	return m.unaligned(off)
+	return unaligned(p)
 }
 
 //go:noinline // so that word is inlined
-func (m mapping) unaligned(off uint32) uint64 {
-	p := unsafe.Add(m.base, off)
+func unaligned(p unsafe.Pointer) uint64 {
 	var b [8]byte
-	if off&3 == 0 {
+	if uintptr(p)&3 == 0 {
 		native.PutUint32(b[:4], load32(p))
 		native.PutUint32(b[4:], load32(unsafe.Add(p, 4)))
 	} else {
@@ -66,7 +67,7 @@ func (m mapping) unaligned(off uint32) uint64 {
 func (m mapping) appendString(dst []byte, off uint64) []byte {
 	end := min(off+StringSize-1, uint64(m.size))
 	for ; off < end; off++ {
-		c := load8(unsafe.Add(m.base, off))
+		c := load8(m.at(uint32(off)))
 		if c == 0 {
 			break
 		}

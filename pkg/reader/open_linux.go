@@ -112,7 +112,7 @@ func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string
 	}
 	old := e.file
 	switch {
-	case err == nil && old != nil && !old.Held && e.id.dev == id.dev && e.id.ino == id.ino && old.Catalog.lazy == nil && old.Catalog.Equal(c):
+	case err == nil && old != nil && !old.Held && e.id.dev == id.dev && e.id.ino == id.ino && old.same(c):
 		return // as it was: live values only
 	case err == nil && e.state == Dead && e.id == id && e.deadGen == c.Header.Generation1:
 		d.unload(e)

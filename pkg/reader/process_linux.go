@@ -163,7 +163,9 @@ func exists(pid int32) bool {
 	status := readStatus(pid)
 	tgid, known := field(status, "Tgid:")
 	state, _ := field(status, "State:")
-	return !known || tgid == strconv.Itoa(int(pid)) && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+	threads, _ := field(status, "Threads:") // the first one may have ended before others
+	zombie := threads == "1" && (strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X"))
+	return !known || tgid == strconv.Itoa(int(pid)) && !zombie
 }
 
 // unwatch ends e's interest in its writer.

@@ -106,7 +106,7 @@ func (f *File) load(wants []Want, v *Values) (ok bool) {
 // It may fault.
 func (f *File) current() bool {
 	g := f.Catalog.Header.Generation1
-	return f.head.word(offGeneration1) == g && f.head.word(offGeneration2) == g
+	return word(f.head.at(offGeneration1)) == g && word(f.head.at(offGeneration2)) == g
 }
 
 // LoadSlots loads the 8 bytes of each slot: bits[i] of the one at offs[i], which
@@ -121,7 +121,7 @@ func (f *File) LoadSlots(offs []uint32, bits []uint64) (ok bool) {
 	m := f.m
 	bits = bits[:len(offs)]
 	for i, off := range offs {
-		bits[i] = m.word(off)
+		bits[i] = word(m.at(off))
 	}
 	return f.current()
 }
@@ -165,7 +165,7 @@ func (l *loader) ints(refs []ValueRef, narrow bool) {
 	if l.sentinel {
 		k = 0
 		for _, r := range refs {
-			b := m.word(r.Off)
+			b := word(m.at(r.Off))
 			if b != allOnes {
 				insts[k], bits[k] = r.Inst, b
 				k++
@@ -173,7 +173,7 @@ func (l *loader) ints(refs []ValueRef, narrow bool) {
 		}
 	} else {
 		for i, r := range refs {
-			insts[i], bits[i] = r.Inst, m.word(r.Off)
+			insts[i], bits[i] = r.Inst, word(m.at(r.Off))
 		}
 	}
 	if narrow {
@@ -188,7 +188,7 @@ func (l *loader) floats(refs []ValueRef, single bool) {
 	insts, bits := l.room(len(refs))
 	k := 0
 	for _, r := range refs {
-		b := l.m.word(r.Off)
+		b := word(l.m.at(r.Off))
 		nan := b<<1 > 0x7ff<<53
 		if single {
 			b = uint64(first32(b))
@@ -207,11 +207,11 @@ func (l *loader) elapsed(refs []ValueRef) {
 	insts, bits := l.room(len(refs))
 	now, k := time.Now().UnixMicro(), 0
 	for _, r := range refs {
-		b := l.m.word(r.Off)
+		b := word(l.m.at(r.Off))
 		if b == allOnes && l.sentinel {
 			continue
 		}
-		if extra := int64(l.m.word(r.Off + 8)); extra < 0 { // a section is being timed
+		if extra := int64(word(l.m.at(r.Off + 8))); extra < 0 { // a section is being timed
 			b += uint64(now + extra)
 		}
 		insts[k], bits[k] = r.Inst, b
@@ -225,7 +225,7 @@ func (l *loader) strings(refs []ValueRef, strs []byte) []byte {
 	insts, bits := l.room(len(refs))
 	k := 0
 	for _, r := range refs {
-		off := l.m.word(r.Off + 8)
+		off := word(l.m.at(r.Off + 8))
 		if off < max(HeaderSize, uint64(l.m.start)) || off >= uint64(l.m.size) {
 			continue
 		}

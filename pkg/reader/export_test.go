@@ -1,0 +1,19 @@
+package reader
+
+// NoPidfds makes d do without pidfds, as old kernels and some sandboxes do.
+func (d *Dir) NoPidfds() { d.ps.noPidfd = true }
+
+// Watches is how many watches of the kernel d believes to have, and how many
+// names, polled names and processes it knows.
+func (d *Dir) Watches() (watches, entries, polled, processes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	watches = len(d.in.files)
+	if d.in.dir >= 0 {
+		watches++
+	}
+	return watches, len(d.entries), len(d.polled), len(d.ps.byPID)
+}
+
+// ParseSparse is Parse of an image with only real bytes that are not holes.
+func ParseSparse(data []byte, real uint64) (*Catalog, error) { return parse(data, real, TOCEntry{}) }
