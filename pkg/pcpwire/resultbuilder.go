@@ -49,7 +49,7 @@ func (b *ResultBuilder) Begin(flags uint32, npmid, nvalues int) {
 	}
 	b.blocks += int(room)
 	b.block, b.claimed = b.blocks, b.blocks
-	b.reserve(b.blocks)
+	b.reserve(min(b.blocks+(blockHeader+8)*nvalues, b.ceiling)) // what numbers need: growing would double it
 	clear(b.buf[:resultHeader])
 	binary.BigEndian.PutUint32(b.buf[4:], uint32(PDUResult))
 	binary.BigEndian.PutUint32(b.buf[20:], uint32(npmid))

@@ -132,6 +132,9 @@ func (c *conn) serve() error {
 			if err := c.wire.WriteBytes(reply); err != nil {
 				return fmt.Errorf("write reply to %v: %w", h.Type, err)
 			}
+			if h.Type != pcpwire.PDUFetch && len(reply) > keepBuffer {
+				c.names = pcpwire.NamesBuilder{} // the whole name space is seldom asked for
+			}
 		}
 		if !c.phase.CompareAndSwap(phaseBusy, phaseIdle) {
 			return nil
