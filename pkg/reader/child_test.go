@@ -21,6 +21,8 @@ var children = map[string]func(args []string) error{
 	"map":     mapChild,
 	"rewrite": rewriteChild,
 	"inner":   innerChild,
+	"limited": limitedChild,
+	"dropped": droppedChild,
 }
 
 // ready says so, and waits for the end.
