@@ -102,8 +102,20 @@ func (s *session) fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 	}
 }
 
-// size is how many values there may be.
+// size is how many values there may be. A large request is taken for the same
+// as the one before if it is as long: clients ask for the same again and
+// again, and a wrong number costs time only.
 func (s *session) size(pmids []pcpwire.PMID) int {
+	if len(pmids) < 64 {
+		return s.count(pmids)
+	}
+	if s.sized.table != s.t || s.sized.pmids != len(pmids) {
+		s.sized.table, s.sized.pmids, s.sized.values = s.t, len(pmids), s.count(pmids)
+	}
+	return s.sized.values
+}
+
+func (s *session) count(pmids []pcpwire.PMID) int {
 	var cluster pcpwire.PMID
 	var slots []slot
 	n := 0

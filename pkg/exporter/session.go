@@ -15,6 +15,10 @@ type session struct {
 	vals  reader.Values
 	refs  []reader.ValueRef // those in the profile
 	table catalogTable
+	sized struct {
+		table         *Table
+		pmids, values int
+	}
 	inst1 [1]int32
 	bits1 [1]uint64
 
@@ -164,67 +168,6 @@ func (s *session) indomText(id pcpwire.InDom, kind pcpwire.TextKind) ([]byte, er
 		}
 	}
 	return nil, err
-}
-
-// parts are the files that have the indom, with its index in each.
-func (d *indom) parts() []part {
-	switch {
-	case d.more != nil:
-		return d.more.parts
-	case d.index >= 0:
-		return []part{{d.file, uint32(d.index)}}
-	default:
-		return nil
-	}
-}
-
-func (s *session) Labels(dst []pmda.LabelRecord, level pcpwire.LabelLevel, ident uint32, inst int32) []pmda.LabelRecord {
-	switch level {
-	case pcpwire.LabelCluster, pcpwire.LabelItem:
-		pmid := pcpwire.PMID(ident)
-		c := s.t.clusters[pmid.Cluster()]
-		if c == nil || pmid.Domain() != s.t.domain {
-			return dst
-		}
-		for _, f := range c.files {
-			for i := range f.cat.Labels {
-				l := &f.cat.Labels[i]
-				if l.Flags&reader.LabelFlags(level) == 0 {
-					continue
-				}
-				mine := l.Identity == pmid.Item()
-				if level == pcpwire.LabelCluster {
-					mine = l.Identity == uint32(f.cat.Header.Cluster) || l.Identity == c.number
-				}
-				if mine {
-					dst = appendLabel(dst, f.cat, l)
-				}
-			}
-		}
-	case pcpwire.LabelInDom, pcpwire.LabelInstances:
-		c, d := s.t.indom(pcpwire.InDom(ident))
-		if d == nil {
-			return dst
-		}
-		for _, p := range d.parts() {
-			cat := c.files[p.file].cat
-			if level == pcpwire.LabelInstances {
-				cat.InstanceLabels(d.serial, inst, func(l *reader.Label) { dst = appendLabel(dst, cat, l) })
-				continue
-			}
-			for i := range cat.Labels {
-				if l := &cat.Labels[i]; l.Flags&reader.LabelInDom != 0 && l.Identity == d.serial {
-					dst = appendLabel(dst, cat, l)
-				}
-			}
-		}
-	default: // pmda has those of the domain
-	}
-	return dst
-}
-
-func appendLabel(dst []pmda.LabelRecord, cat *reader.Catalog, l *reader.Label) []pmda.LabelRecord {
-	return append(dst, pmda.LabelRecord{JSON: cat.Text(l.Payload), Optional: l.Flags&reader.LabelOptional != 0})
 }
 
 func (s *session) Store(set *pcpwire.ValueSet) error {
