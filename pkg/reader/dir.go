@@ -65,7 +65,7 @@ type entry struct {
 	pid     int32   // watched writer, 0: none
 	wd      int32   // watch of its own, -1: none
 	overMax bool
-	deadGen uint64 // generation of a dead file
+	dead    Header // of a dead file
 }
 
 // head is the header of a mapped file as last seen; live ones are compared

@@ -185,7 +185,7 @@ func (d *Dir) ended(p *process) {
 		}
 		e.pid = 0
 		if e.file != nil {
-			d.bury(e, e.file.Catalog.Header.Generation1, fmt.Errorf("process %d: %w", p.pid, ErrGone))
+			d.bury(e, e.file.Catalog.Header, fmt.Errorf("process %d: %w", p.pid, ErrGone))
 		}
 	}
 	for e := range p.entries {
@@ -195,10 +195,10 @@ func (d *Dir) ended(p *process) {
 	}
 }
 
-// bury hides a file of that generation whose writer has gone.
-func (d *Dir) bury(e *entry, gen uint64, err error) {
+// bury hides a file with that header, whose writer has gone.
+func (d *Dir) bury(e *entry, h Header, err error) {
 	d.unload(e)
-	e.deadGen = gen
+	e.dead = h
 	d.set(e, Dead, err)
 }
 

@@ -114,7 +114,7 @@ func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string
 	switch {
 	case err == nil && old != nil && !old.Held && e.id.dev == id.dev && e.id.ino == id.ino && old.same(c):
 		return // as it was: live values only
-	case err == nil && e.state == Dead && e.id == id && e.deadGen == c.Header.Generation1:
+	case err == nil && e.state == Dead && e.id == id && e.dead == c.Header:
 		d.unload(e)
 		d.watchHead(e, fd, st, raw)
 		return // its writer is still gone, whoever has its pid now
@@ -242,7 +242,7 @@ func (d *Dir) finish(e *entry, fd int, id fileID, c *Catalog) {
 	host, err := d.writer(e, id, &c.Header)
 	if err != nil {
 		e.id = id
-		d.bury(e, c.Header.Generation1, err)
+		d.bury(e, c.Header, err)
 		return
 	}
 	if (e.file == nil || e.file.Held) && d.loaded >= d.opts.MaxFiles {
