@@ -14,6 +14,11 @@ import (
 var version = "devel"
 
 func main() {
+	if len(os.Args) > 1 {
+		if run := tool(os.Args[1]); run != nil {
+			os.Exit(run(os.Args[2:]))
+		}
+	}
 	opts, err := parseOptions(os.Args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
