@@ -48,10 +48,11 @@ race: setup ## run all tests with the race detector, in random order
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@test/fuzz.sh $(FUZZTIME)
 
-bench: ## run the benchmarks into bin/bench.txt; OLD=FILE compares with an earlier one
+bench: setup build ## run the benchmarks into bin/bench.txt (OLD=FILE compares with an earlier one), then this agent beside PCP's on SETS (all)
 	@mkdir -p $(BIN)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee $(BIN)/bench.txt
 	$(if $(OLD),$(BENCHSTAT) $(OLD) $(BIN)/bench.txt)
+	$(GO) run ./test/sidebyside -agent $(BIN)/pmdammv $(SETS)
 
 tree: ## fail when a tracked file was changed or an untracked one left behind
 	test -z "$$(git status --porcelain | tee /dev/stderr)"
