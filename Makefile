@@ -36,7 +36,7 @@ test: setup ## run all tests, those with a real pmcd and real writers too
 lint: ## go.mod tidy, formatting, vet on four architectures, golangci-lint, and shellcheck where it is installed
 	$(GO) mod tidy -diff
 	$(GO) -C test/demo/speed mod tidy -diff
-	test -z "$$($(GOFUMPT) -d . | tee /dev/stderr)"
+	$(GOFUMPT) -d .
 	for arch in amd64 arm64 386 s390x; do GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./...; done
 	$(GO) -C test/demo/speed vet .
 	$(GOLANGCI_LINT) run
@@ -55,7 +55,7 @@ bench: setup build ## run the benchmarks into bin/bench.txt (OLD=FILE compares w
 	$(GO) run ./test/sidebyside -agent $(BIN)/pmdammv $(SETS)
 
 tree: ## fail when a tracked file was changed or an untracked one left behind
-	test -z "$$(git status --porcelain | tee /dev/stderr)"
+	@changes=$$(git status --porcelain); echo "$$changes"; test -z "$$changes"
 
 check: test lint race fuzz bench tree ## everything that CI runs
 

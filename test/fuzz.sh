@@ -1,6 +1,6 @@
 #!/bin/bash
 # fuzz.sh TIME: runs every fuzz target of the module for that time, one after the other.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 grep -rE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*\(' cmd pkg test |
 	sed 's|/[^/]*_test.go:func \(Fuzz[A-Za-z0-9_]*\).*| \1|' |
