@@ -115,9 +115,6 @@ func (c *cluster) byAge() []int {
 // want one item the one whose file came first stays, unless they are one.
 func newCluster(number uint32, files []*file) *cluster {
 	c := &cluster{number: number, files: files}
-	for _, f := range files {
-		c.labels += f.labels
-	}
 	if len(files) == 1 {
 		c.items = make([]item, len(files[0].items))
 		for i, m := range files[0].items {
@@ -224,11 +221,7 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed, was *clu
 		c.hash += h.Sum64()
 		c.count++
 	}
-	if c.labels != 0 { // they are labels of these metrics
-		h.Reset()
-		maphash.WriteComparable(&h, [...]uint64{uint64(c.number), c.labels, c.hash})
-		c.labels = h.Sum64()
-	}
+	c.labels = c.hashLabels(seed)
 	c.hide()
 	c.status = make([]string, len(c.files))
 	for k := range c.files {
@@ -242,20 +235,25 @@ func (c *cluster) drop() {
 	if c.excluded == nil {
 		return
 	}
+	var shared []sharedMetric
 	for i := range c.items {
 		it := &c.items[i]
 		switch {
 		case it.file == noFile:
 		case it.shared():
-			s := &c.shared[it.metric]
+			s := c.shared[it.metric]
 			s.parts = slices.DeleteFunc(s.parts, func(p part) bool { return c.isExcluded(p.file, p.metric) })
 			if len(s.parts) == 0 {
 				*it = item{}
+				continue
 			}
+			it.metric = uint32(len(shared))
+			shared = append(shared, s)
 		case c.isExcluded(int(it.file)-1, it.metric):
 			*it = item{}
 		}
 	}
+	c.shared = shared
 }
 
 // part is where the descriptor and texts of a metric come from.

@@ -278,7 +278,7 @@ func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
 	n, o := &file{f: f}, e.byName[f.Name]
 	n.unmapped = f.Catalog.Header.Flags&reader.FlagProcess != 0 && time.Now().Before(e.patience) && f.Unmapped()
 	if o == nil || o.cat != f.Catalog && !o.cat.Equal(f.Catalog) {
-		n.source = newSource(f.Name, f.Catalog, e.opts.SanitizeNames, e.seed)
+		n.source = newSource(f.Name, f.Catalog, e.opts.SanitizeNames)
 	} else {
 		n.source = o.source
 	}

@@ -220,55 +220,80 @@ func (c *cluster) unused(r *registry, numbers map[uint32]uint32) {
 	}
 }
 
+// fileUse is an indom that metrics of a file refer to.
+type fileUse struct {
+	file int
+	use
+}
+
 // settle finds the indoms that a file has for itself, for metrics that it has
 // alone: where one of its instances has another name in a file that came
-// before. A file that has had one once keeps it; and of two files of which one
-// has just changed it is that one.
+// before. A file that has had one once keeps it; and who was there before, and
+// has not changed, comes before those that have.
 func (c *cluster) settle(r *registry, uses [][]use, was *cluster) []map[uint32]bool {
-	order := c.byAge()
-	if was != nil {
-		before := make(map[*source]bool, len(was.files))
-		for _, f := range was.files {
-			before[f.source] = true
+	var order []fileUse
+	for _, k := range c.byAge() {
+		for _, u := range uses[k] {
+			order = append(order, fileUse{k, u})
 		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			x, y := before[c.files[a].source], before[c.files[b].source]
-			switch {
-			case x == y:
-				return 0
-			case x:
-				return -1
-			default:
-				return 1
-			}
+	}
+	if before := was.used(); before != nil {
+		slices.SortStableFunc(order, func(a, b fileUse) int {
+			return btoi(before[sourceUse{c.files[b.file].source, b.serial}]) - btoi(before[sourceUse{c.files[a.file].source, a.serial}])
 		})
 	}
 	own := make([]map[uint32]bool, len(c.files))
 	all := map[uint32]map[int32]mergedInstance{}
-	for _, k := range order {
-		for _, u := range uses[k] {
-			insts := all[u.serial]
-			if insts == nil {
-				insts = map[int32]mergedInstance{}
-				all[u.serial] = insts
+	for _, u := range order {
+		k := u.file
+		insts := all[u.serial]
+		if insts == nil {
+			insts = map[int32]mergedInstance{}
+			all[u.serial] = insts
+		}
+		if u.alone && (r.indoms[c.ownKey(k, u.serial)] != nil || c.clash(insts, k, u.index)) {
+			if own[k] == nil {
+				own[k] = map[uint32]bool{}
 			}
-			if u.alone && (r.indoms[c.ownKey(k, u.serial)] != nil || c.clash(insts, k, u.index)) {
-				if own[k] == nil {
-					own[k] = map[uint32]bool{}
-				}
-				own[k][u.serial] = true
-				if !u.shared {
-					continue
-				}
+			own[k][u.serial] = true
+			if !u.shared {
+				continue
 			}
-			for _, in := range c.instances(k, u.index) {
-				if _, ok := insts[in.Internal]; !ok {
-					insts[in.Internal] = mergedInstance{in.Internal, k, in.External}
-				}
+		}
+		for _, in := range c.instances(k, u.index) {
+			if _, ok := insts[in.Internal]; !ok {
+				insts[in.Internal] = mergedInstance{in.Internal, k, in.External}
 			}
 		}
 	}
 	return own
+}
+
+// sourceUse is an indom that metrics of a source refer to.
+type sourceUse struct {
+	*source
+	serial uint32
+}
+
+// used are those of all files of the cluster, which may be nil.
+func (c *cluster) used() map[sourceUse]bool {
+	if c == nil {
+		return nil
+	}
+	out := map[sourceUse]bool{}
+	for k, f := range c.files {
+		for _, u := range c.uses(k) {
+			out[sourceUse{f.source, u.serial}] = true
+		}
+	}
+	return out
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // clash tells whether an instance of file k has another name in insts.

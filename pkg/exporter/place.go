@@ -58,30 +58,47 @@ func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
 		}
 	}
 	e.rank(arrivals)
+	keep, _ := slices.BinarySearchFunc(arrivals, rankKeeps+1, func(a arrival, rank int) int { return a.rank - rank })
 	full := false
 	for i := range arrivals {
-		a := &arrivals[i]
-		n, err := e.choose(a, full)
-		if err != nil {
-			full = true
-			e.failed[a.f.Name] = err
-			r.leave(a.id)
-			continue
+		if i == keep && !e.started {
+			e.goBack(arrivals[i:], touched)
 		}
-		if n == a.asks() && n == a.id.cluster && a.rank != rankKeeps {
-			r.renew(a.id)
+		if a := &arrivals[i]; a.cluster == 0 {
+			full = e.assign(a, full, touched)
 		}
-		r.give(a.id, a.asks(), n)
-		if a.asks() != 0 && a.id.sum != a.sum {
-			a.id.sum = a.sum
-			r.dirty = true
-		}
-		a.cluster, a.since = n, a.id.since
-		m := e.members[n]
-		k, _ := slices.BinarySearchFunc(m, a.f.Name, byFileName)
-		e.members[n] = slices.Insert(slices.Clone(m), k, a.file)
-		touched[n] = true
 	}
+}
+
+// assign gives a file its cluster; full says that there is no free one left,
+// and so does what it returns.
+func (e *Exporter) assign(a *arrival, full bool, touched map[uint32]bool) bool {
+	n, err := e.choose(a, full)
+	if err != nil {
+		e.failed[a.f.Name] = err
+		e.reg.leave(a.id)
+		return true
+	}
+	e.settle(a, n, touched)
+	return full
+}
+
+// settle gives a file its cluster.
+func (e *Exporter) settle(a *arrival, n uint32, touched map[uint32]bool) {
+	r, asked := e.reg, a.asks()
+	if n == asked && n == a.id.cluster && a.rank != rankKeeps {
+		r.renew(a.id)
+	}
+	r.give(a.id, asked, n)
+	if asked != 0 && a.id.sum != a.sum {
+		a.id.sum = a.sum
+		r.dirty = true
+	}
+	a.cluster, a.since = n, a.id.since
+	m := e.members[n]
+	k, _ := slices.BinarySearchFunc(m, a.f.Name, byFileName)
+	e.members[n] = slices.Insert(slices.Clone(m), k, a.file)
+	touched[n] = true
 }
 
 func byFileName(f *file, name string) int { return strings.Compare(f.f.Name, name) }
@@ -129,24 +146,37 @@ func (e *Exporter) rank(arrivals []arrival) {
 	})
 }
 
+// goBack is for the start of an agent: files that could not have the cluster
+// that they ask for get it if the file that had it is gone. One that goes back
+// may make room for another.
+func (e *Exporter) goBack(arrivals []arrival, touched map[uint32]bool) {
+	for again := true; again; {
+		again = false
+		for i := range arrivals {
+			a := &arrivals[i]
+			asked := a.asks()
+			if a.cluster != 0 || a.rank != rankMoved || !e.reg.claim(asked) || conflict(a.source, e.members[asked]) {
+				continue
+			}
+			e.events = append(e.events, Event{Level: Info, File: a.f.Name, Text: fmt.Sprintf(
+				"cluster %d has become free and is used instead of %d", asked, a.id.cluster)})
+			e.settle(a, asked, touched)
+			again = true
+		}
+	}
+}
+
 // choose finds the cluster of a file; full says that there is no free one left.
 func (e *Exporter) choose(a *arrival, full bool) (uint32, error) {
 	r, asked := e.reg, a.asks()
-	if a.rank == rankKeeps && asked == 0 || a.rank == rankMoved && e.started {
+	if a.rank == rankKeeps && asked == 0 || a.rank == rankMoved {
 		return a.id.cluster, nil
 	}
 	if asked != 0 {
 		// What was together in the last run stays so.
 		as := !e.started && a.rank == rankKeeps && a.last >= r.saved && a.id.sum == a.sum
 		if r.claim(asked) && (as || !conflict(a.source, e.members[asked])) {
-			if a.rank == rankMoved {
-				e.events = append(e.events, Event{Level: Info, File: a.f.Name, Text: fmt.Sprintf(
-					"cluster %d has become free and is used instead of %d", asked, a.id.cluster)})
-			}
 			return asked, nil
-		}
-		if a.rank == rankMoved {
-			return a.id.cluster, nil
 		}
 	}
 	n, err := uint32(0), errNoCluster

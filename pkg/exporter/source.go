@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"hash/maphash"
 	"strings"
 
 	"pmdammv/pkg/pcpwire"
@@ -47,13 +46,12 @@ type source struct {
 	tops     []string   // first components of all names, in the order of the file
 	problems []problem
 	rejected int    // metrics that are not exported
-	labels   uint64 // hash of its labels, 0: none
 	sum      uint64 // of its metrics, the same in every run; where it asks for a cluster
 	err      error  // why the file is not exported at all
 }
 
 // newSource finds out what of a file can be exported.
-func newSource(name string, cat *reader.Catalog, sanitize bool, seed maphash.Seed) *source {
+func newSource(name string, cat *reader.Catalog, sanitize bool) *source {
 	s := &source{cat: cat, plain: true}
 	if cat.Header.Flags&reader.FlagNoPrefix != 0 {
 		s.plain = false
@@ -71,16 +69,6 @@ func newSource(name string, cat *reader.Catalog, sanitize bool, seed maphash.See
 	s.choose()
 	if cat.Header.Cluster != 0 {
 		s.sum = s.checksum()
-	}
-	if len(cat.Labels) > 0 {
-		var h maphash.Hash
-		h.SetSeed(seed)
-		for i := range cat.Labels {
-			l := &cat.Labels[i]
-			maphash.WriteComparable(&h, [3]uint32{uint32(l.Flags), l.Identity, uint32(l.Internal)})
-			_, _ = h.Write(cat.Text(l.Payload))
-		}
-		s.labels = h.Sum64() | 1
 	}
 	return s
 }

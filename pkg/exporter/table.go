@@ -37,10 +37,13 @@ type indomRef struct {
 	index   uint32 // in cluster.indoms
 }
 
+// ours tells whether a PMID has the agent's domain, and no more.
+func (t *Table) ours(pmid pcpwire.PMID) bool { return uint32(pmid)>>22 == t.domain }
+
 // find returns the cluster and item of a metric of a file.
 func (t *Table) find(pmid pcpwire.PMID) (*cluster, item) {
 	c := t.clusters[pmid.Cluster()]
-	if c == nil || pmid.Domain() != t.domain {
+	if c == nil || !t.ours(pmid) {
 		return nil, item{}
 	}
 	i := pmid.Item()

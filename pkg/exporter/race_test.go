@@ -1,0 +1,6 @@
+//go:build race
+
+package exporter_test
+
+// raceEnabled says that the race detector is on, which allocates.
+const raceEnabled = true
