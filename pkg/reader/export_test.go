@@ -16,4 +16,6 @@ func (d *Dir) Watches() (watches, entries, polled, processes int) {
 }
 
 // ParseSparse is Parse of an image with only real bytes that are not holes.
-func ParseSparse(data []byte, real uint64) (*Catalog, error) { return parse(data, real, TOCEntry{}) }
+func ParseSparse(data []byte, real uint64) (*Catalog, error) {
+	return parse(data, real, TOCEntry{}, &scratch{})
+}

@@ -13,6 +13,7 @@ const scratchSize = 1 << 20
 type imageReader struct {
 	scratch []byte // for files of up to scratchSize
 	large   []byte // an anonymous mapping, for one larger or sparse file
+	parsing scratch
 }
 
 // read copies the file of size bytes; real is how many of them are not holes,
@@ -66,6 +67,9 @@ func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []by
 
 // release lets go of memory for an unusual file.
 func (r *imageReader) release() {
+	if s := &r.parsing; len(s.arena) > scratchSize || 8*len(s.owner) > scratchSize || 4*len(s.slots) > scratchSize {
+		*s = scratch{}
+	}
 	if r.large != nil {
 		_ = unix.Munmap(r.large)
 		r.large = nil
@@ -75,7 +79,7 @@ func (r *imageReader) release() {
 // drop lets go of all memory.
 func (r *imageReader) drop() {
 	r.release()
-	r.scratch = nil
+	r.scratch, r.parsing = nil, scratch{}
 }
 
 // preadFull reads until b is full or the file ends.

@@ -45,7 +45,7 @@ func (f *File) same(c *Catalog) bool {
 func (f *File) layOut() *Layout {
 	c, p := *f.Catalog, *f.Catalog.lazy
 	c.Metrics, c.Remarks, c.lazy = slices.Clone(c.Metrics), slices.Clone(c.Remarks), nil
-	p.c = &c
+	p.c, p.scratch = &c, &scratch{}
 	read := func() (ok bool) {
 		defer f.guard(debug.SetPanicOnFault(true), &ok)
 		_ = p.values(func(off uint64) uint64 { return word(f.m.at(uint32(off))) }) // has no errors

@@ -203,7 +203,7 @@ func (d *Dir) read(fd int, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, e
 	if err != nil {
 		return nil, raw, err
 	}
-	if c, err = parse(data, real, skip); err != nil {
+	if c, err = parse(data, real, skip, &d.img.parsing); err != nil {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 var native = binary.NativeEndian
@@ -20,13 +21,16 @@ const MaxImage = math.MaxUint32
 // A file is wrong as a whole when its header is, or when its metrics, values,
 // indoms or instances section does not lie inside it. Anything smaller is left
 // out by itself and told in Catalog.Remarks.
-func Parse(data []byte) (*Catalog, error) { return parse(data, uint64(len(data)), TOCEntry{}) }
+func Parse(data []byte) (*Catalog, error) {
+	return parse(data, uint64(len(data)), TOCEntry{}, &scratch{})
+}
 
 // parse is Parse of an image of which only real bytes are not holes: a sparse
 // file must not make us take the memory it does not take itself. If there is a
 // section skip it is that of the values, and not looked at.
-func parse(data []byte, real uint64, skip TOCEntry) (*Catalog, error) {
-	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data)), arena: make([]byte, 0, (real-uint64(skip.Count)*ValueSize)/8)}}
+func parse(data []byte, real uint64, skip TOCEntry, s *scratch) (*Catalog, error) {
+	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data))}, scratch: s}
+	p.arena = p.arena[:0]
 	values := func() error {
 		if skip.Count == 0 {
 			return p.values(p.u64)
@@ -43,8 +47,8 @@ func parse(data []byte, real uint64, skip TOCEntry) (*Catalog, error) {
 		}
 	}
 	p.c.live = p.live()
-	p.data, p.slots, p.texts, p.serials = nil, nil, nil, nil
-	p.c.arena = exact(p.c.arena)
+	p.c.arena = exact(p.arena)
+	p.data, p.scratch, p.texts, p.serials = nil, nil, nil, nil
 	p.c.instances = exact(p.c.instances)
 	return p.c, nil
 }
@@ -52,7 +56,25 @@ func parse(data []byte, real uint64, skip TOCEntry) (*Catalog, error) {
 // exact gives back the memory that append took in advance.
 func exact[E any](s []E) []E { return append(make([]E, 0, len(s)), s...) }
 
+// scratch is memory that one parse after the other can use.
+type scratch struct {
+	arena        []byte
+	slots        []Text   // strings already copied, by their place in the strings section
+	owner, place []int32  // of each value: its metric, and which instance of its indom
+	next         []uint32 // of each metric, where its next value goes
+}
+
+// cleared returns n zero elements, in s if there is room.
+func cleared[E any](s []E, n int) []E {
+	if cap(s) < n {
+		return make([]E, n)
+	}
+	clear(s[:n])
+	return s[:n]
+}
+
 type parser struct {
+	*scratch
 	data    []byte
 	size    uint64
 	real    uint64 // bytes of data that are not holes
@@ -60,8 +82,7 @@ type parser struct {
 	section [SectionLabels + 1]TOCEntry // Section is set where the file has it
 	domain  []domain                    // of each indom kept
 	serials map[uint32]int32            // indom's serial to its index
-	slots   []Text                      // strings already copied, by their place in the strings section
-	texts   map[uint64]Text             // likewise, those elsewhere; zero where there is none
+	texts   map[uint64]Text             // strings already copied that lie elsewhere; zero where there is none
 	overlap error                       // entries share more bytes than the file has
 }
 
@@ -214,7 +235,7 @@ func (p *parser) elem(s Section) uint64 {
 
 // index tells which entry of elem bytes, of n from off, begins at at.
 func index(at, off, n, elem uint64) (i uint64, ok bool) {
-	x := at - off // wraps when at < off: too far then
+	x := at - off // too far when at < off
 	switch elem { // divisions by constants are cheap
 	case Metric1Size:
 		i, x = x/Metric1Size, x%Metric1Size
@@ -223,9 +244,9 @@ func index(at, off, n, elem uint64) (i uint64, ok bool) {
 	case Instance1Size:
 		i, x = x/Instance1Size, x%Instance1Size
 	default:
-		i, x = x/elem, x%elem
+		i, x = x/Instance2Size, x%Instance2Size
 	}
-	return i, x == 0 && at >= off && i < n
+	return i, x == 0 && i < n
 }
 
 func tocEntryOf(b []byte) TOCEntry {
@@ -252,8 +273,9 @@ func (p *parser) toc() error {
 			return p.errorf(SectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
 		}
 	}
+	p.slots = p.slots[:0]
 	if n := uint64(p.section[SectionStrings].Count); n <= p.real/StringSize {
-		p.slots = make([]Text, n)
+		p.slots = cleared(p.slots, int(n))
 	}
 	return nil
 }
@@ -293,7 +315,8 @@ func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
 // text copies the string at off, 256 bytes at most, to its first NUL; ok is
 // false where there is none in the file. Every string is copied once.
 func (p *parser) text(off uint64) (t Text, ok bool) {
-	if k, ok := index(off, p.section[SectionStrings].Offset, uint64(len(p.slots)), StringSize); ok {
+	x := off - p.section[SectionStrings].Offset // too far when that is later
+	if k := x / StringSize; x%StringSize == 0 && k < uint64(len(p.slots)) {
 		if p.slots[k] == 0 {
 			p.slots[k] = p.copy(off)
 		}
@@ -336,14 +359,17 @@ func (p *parser) name(off, n uint64) Text {
 // add keeps b. Entries that are copied once each cannot be longer than the
 // file; those which are would let a small file take any amount of memory.
 func (p *parser) add(b []byte) Text {
-	if uint64(len(p.c.arena)+len(b)+1) > p.real {
+	n := len(p.arena)
+	if uint64(n+len(b)+1) > p.real {
 		if p.overlap == nil {
 			p.overlap = p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "more text than the file has bytes")
 		}
 		return 0
 	}
-	p.c.arena = append(append(p.c.arena, byte(len(b))), b...)
-	return Text(len(p.c.arena) - len(b))
+	p.arena = slices.Grow(p.arena, len(b)+1)[:n+1+len(b)]
+	p.arena[n] = byte(len(b))
+	copy(p.arena[n+1:], b)
+	return Text(n + 1)
 }
 
 // help copies a help text; a bad offset is remarked.

@@ -92,7 +92,7 @@ func (p *parser) external(off uint64) Text {
 	} else if o := p.u64(off + 16); o != 0 {
 		t, _ = p.text(o)
 	}
-	if len(p.c.Text(t)) == 0 {
+	if t == 0 || p.arena[t-1] == 0 {
 		return 0
 	}
 	return t

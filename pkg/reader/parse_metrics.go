@@ -48,17 +48,16 @@ func (p *parser) metrics() error {
 // is called once for each.
 func (p *parser) values(word func(off uint64) uint64) error {
 	sec := p.section[SectionValues]
-	owner := make([]int32, sec.Count) // metric of each value, -1: left out
-	place := make([]int32, sec.Count) // and which instance of its indom
+	p.owner, p.place = cleared(p.owner, int(sec.Count)), cleared(p.place, int(sec.Count))
 	total := uint32(0)
 	for i := range uint64(sec.Count) {
-		owner[i], place[i] = p.owner(int(i), sec.Offset+i*ValueSize, word)
-		if k := owner[i]; k >= 0 {
+		p.owner[i], p.place[i] = p.value(int(i), sec.Offset+i*ValueSize, word)
+		if k := p.owner[i]; k >= 0 {
 			p.c.Metrics[k].n++
 			total++
 		}
 	}
-	next := make([]uint32, len(p.c.Metrics))
+	next := cleared(p.next, len(p.c.Metrics))
 	sum := uint32(0)
 	for i := range p.c.Metrics {
 		m := &p.c.Metrics[i]
@@ -66,21 +65,22 @@ func (p *parser) values(word func(off uint64) uint64) error {
 		sum += m.n
 	}
 	p.c.values = make([]ValueRef, total) // Inst is the place at first
-	for i, k := range owner {
+	for i, k := range p.owner {
 		if k >= 0 {
-			p.c.values[next[k]] = ValueRef{Inst: place[i], Off: uint32(sec.Offset) + uint32(i)*ValueSize}
+			p.c.values[next[k]] = ValueRef{Inst: p.place[i], Off: uint32(sec.Offset) + uint32(i)*ValueSize}
 			next[k]++
 		}
 	}
+	p.next = next
 	for i := range p.c.Metrics {
 		p.order(i)
 	}
 	return nil
 }
 
-// owner checks value i at off and returns the index of its metric, or -1, and
+// value checks value i at off and returns the index of its metric, or -1, and
 // which of the indom's instances it is for.
-func (p *parser) owner(i int, off uint64, word func(off uint64) uint64) (metric, place int32) {
+func (p *parser) value(i int, off uint64, word func(off uint64) uint64) (metric, place int32) {
 	sec, at := p.section[SectionMetrics], word(off+16)
 	k, ok := index(at, sec.Offset, uint64(sec.Count), p.elem(SectionMetrics))
 	if !ok {
