@@ -5,12 +5,15 @@ import (
 
 	"pmdammv/cmd/pmdammv/internal/check"
 	"pmdammv/cmd/pmdammv/internal/cli"
+	"pmdammv/cmd/pmdammv/internal/dump"
 )
 
 // tool returns the sub-command of that name: it takes the arguments and returns
 // the exit status. Without one the program is the agent.
 func tool(name string) func(args []string) int {
 	switch name {
+	case "dump":
+		return dump.NewCommand(toolEnv()).Run
 	case "check":
 		return check.NewCommand(toolEnv()).Run
 	default:

@@ -81,7 +81,7 @@ func (c *Command) reports(o Options, args []string) (reports []*Report, status i
 		args = []string{host}
 	}
 	for _, arg := range args {
-		r, err := one(o, arg, host)
+		r, err := one(o, c.env.FindFile(arg), host)
 		if err != nil {
 			c.env.Complain(c.Name, err)
 			status = cli.Usage

@@ -111,7 +111,7 @@ func (w *walk) tag(data []byte) bool {
 	n := min(len(data), len(reader.Tag))
 	switch {
 	case n > 0 && string(data[:n]) != reader.Tag[:n] && len(bytes.Trim(data[:n], "\x00")) > 0:
-		w.fault("not-mmv", header, -1, "tag", 0, "it does not begin with \"MMV\"%s", kindOfFile(data))
+		w.fault("not-mmv", header, -1, "tag", 0, "it does not begin with \"MMV\"%s", like(data))
 	case len(data) == 0:
 		w.fault("truncated", header, -1, "", 0, "the file is empty")
 	case len(data) < reader.HeaderSize:
@@ -124,22 +124,10 @@ func (w *walk) tag(data []byte) bool {
 	return false
 }
 
-// kindOfFile guesses what the file is instead.
-func kindOfFile(data []byte) string {
-	for _, k := range []struct{ magic, what string }{
-		{"\x1f\x8b", "gzip data: unpack it first"},
-		{"\xfd7zXZ", "xz data: unpack it first"},
-		{"(\xb5/\xfd", "zstd data: unpack it first"},
-		{"BZh", "bzip2 data: unpack it first"},
-		{"\x7fELF", "a program"},
-		{"\x00\x00\x00\x84\x50\x05\x26", "a PCP archive"},
-		{"#!", "a script"},
-		{"{", "JSON"},
-		{"\x00VMM", "words in the wrong order"},
-	} {
-		if bytes.HasPrefix(data, []byte(k.magic)) {
-			return "; it looks like " + k.what
-		}
+// like is what the file looks like instead.
+func like(data []byte) string {
+	if kind := image.Guess(data); kind != "" {
+		return "; it looks like " + kind
 	}
 	return ""
 }

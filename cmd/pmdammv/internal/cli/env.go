@@ -92,3 +92,19 @@ func Visible(s string) string {
 }
 
 func control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
+
+// FindFile is the path of a file that was asked for: a bare name that is not
+// here may be one in the directory of this host's agent.
+func (e *Env) FindFile(name string) string {
+	if filepath.Base(name) != name {
+		return name
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return name
+	}
+	path := filepath.Join(e.Conf("PCP_TMP_DIR"), "mmv", name)
+	if _, err := os.Lstat(path); err != nil {
+		return name
+	}
+	return path
+}
