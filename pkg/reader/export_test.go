@@ -1,5 +1,12 @@
 package reader
 
+import (
+	"context"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
 // NoPidfds makes d do without pidfds, as old kernels and some sandboxes do.
 func (d *Dir) NoPidfds() { d.ps.noPidfd = true }
 
@@ -18,4 +25,10 @@ func (d *Dir) Watches() (watches, entries, polled, processes int) {
 // ParseSparse is Parse of an image with only real bytes that are not holes.
 func ParseSparse(data []byte, real uint64) (*Catalog, error) {
 	return parse(data, real, TOCEntry{}, &scratch{})
+}
+
+// WatchEvents is what Watch does with the events of w, which is none of the
+// system's.
+func WatchEvents(ctx context.Context, w *fsnotify.Watcher, dir string, quiet time.Duration, changed func()) {
+	watch(ctx, w, dir, quiet, changed)
 }

@@ -2,26 +2,32 @@ package reader
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 // Watch calls changed after the directory has changed and been quiet for that
 // long, or for ten times as long has not been quiet, until ctx ends. It is there
 // so that work is done before somebody asks; nothing correct may rest on it.
-// While the directory does not exist, its parent is watched for it. Nothing
-// runs while nothing changes. It returns at once, with an error, where the
-// system has no more watches.
+// While the directory does not exist, or cannot be read, the nearest one above
+// it is watched for it. Nothing runs while nothing changes. It returns at once,
+// with an error where the system has no more watches.
 func Watch(ctx context.Context, dir string, quiet time.Duration, changed func()) error {
+	dir = filepath.Clean(dir)
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return err
+		return fmt.Errorf("watch %s: %w", dir, err)
 	}
-	if err := add(w, dir); err != nil {
+	if err := follow(w, dir); err != nil {
 		_ = w.Close()
-		return err
+		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	go func() {
 		defer func() { _ = w.Close() }()
@@ -30,18 +36,29 @@ func Watch(ctx context.Context, dir string, quiet time.Duration, changed func())
 	return nil
 }
 
-// add watches dir, or its parent while it does not exist.
-func add(w *fsnotify.Watcher, dir string) error {
-	parent := filepath.Dir(dir)
-	if w.Add(dir) == nil {
-		_ = w.Remove(parent)
-		return nil
-	}
-	if err := w.Add(parent); err != nil {
+// follow watches dir, or the nearest directory above it that can be, and only
+// that.
+func follow(w *fsnotify.Watcher, dir string) error {
+	at := dir
+	for {
+		err := w.Add(at)
+		if err == nil {
+			break
+		}
+		missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR)
+		if up := filepath.Dir(at); up != at && missing {
+			at = up
+			continue
+		}
 		return err
 	}
-	if w.Add(dir) == nil { // it came between the two
-		_ = w.Remove(parent)
+	if at != dir && w.Add(dir) == nil { // it came between the two
+		at = dir
+	}
+	for _, other := range w.WatchList() {
+		if other != at {
+			_ = w.Remove(other)
+		}
 	}
 	return nil
 }
@@ -49,20 +66,20 @@ func add(w *fsnotify.Watcher, dir string) error {
 func watch(ctx context.Context, w *fsnotify.Watcher, dir string, quiet time.Duration, changed func()) {
 	timer := time.NewTimer(quiet)
 	timer.Stop()
+	defer timer.Stop()
 	var first time.Time // of the events not yet told, zero: none
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case ev, ok := <-w.Events:
-			if !ok {
+			switch {
+			case !ok:
 				return
-			}
-			if ev.Name != dir && filepath.Dir(ev.Name) != dir {
-				continue // beside the directory
-			}
-			if ev.Name == dir {
-				_ = add(w, dir) // without one, requests still look
+			case ev.Name == dir || strings.HasPrefix(dir, strings.TrimSuffix(ev.Name, "/")+"/"):
+				_ = follow(w, dir) // without one, requests still look
+			case filepath.Dir(ev.Name) != dir:
+				continue // beside the way to it
 			}
 			now := time.Now()
 			if first.IsZero() {
