@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -72,9 +73,7 @@ var buffers = buffer.NewPool()
 // Clone is for zap.
 func (e *encoder) Clone() zapcore.Encoder {
 	c := &encoder{zapcore.NewMapObjectEncoder(), e.name, e.pid, e.journal}
-	for k, v := range e.Fields {
-		c.Fields[k] = v
-	}
+	maps.Copy(c.Fields, e.Fields)
 	return c
 }
 
@@ -84,12 +83,12 @@ func (e *encoder) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffe
 	for _, f := range fields {
 		f.AddTo(all)
 	}
-	b := buffers.Get()
+	var line []byte
 	level, priority := levelName(ent.Level)
 	if e.journal {
-		fmt.Fprintf(b, "<%d>%s", priority, ent.Message)
+		line = fmt.Appendf(line, "<%d>%s", priority, ent.Message)
 	} else {
-		fmt.Fprintf(b, "[%s] %s(%d) %s: %s", ent.Time.Format("Mon Jan _2 15:04:05"), e.name, e.pid, level, ent.Message)
+		line = fmt.Appendf(line, "[%s] %s(%d) %s: %s", ent.Time.Format("Mon Jan _2 15:04:05"), e.name, e.pid, level, ent.Message)
 	}
 	keys := make([]string, 0, len(all.Fields))
 	for k := range all.Fields {
@@ -98,13 +97,14 @@ func (e *encoder) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffe
 	slices.Sort(keys)
 	for _, k := range keys {
 		if s, ok := all.Fields[k].(string); ok {
-			fmt.Fprintf(b, " %s=%q", k, s)
+			line = fmt.Appendf(line, " %s=%q", k, s)
 		} else {
-			fmt.Fprintf(b, " %s=%v", k, all.Fields[k])
+			line = fmt.Appendf(line, " %s=%v", k, all.Fields[k])
 		}
 	}
-	b.AppendByte('\n')
-	return b, nil
+	b := buffers.Get()
+	_, err := b.Write(append(line, '\n'))
+	return b, err
 }
 
 // levelName gives a level's name in PCP's logs, and syslog's number for it.

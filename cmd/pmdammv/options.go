@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,11 +73,11 @@ func parseOptions(args []string) (*options, error) {
 	}
 	switch {
 	case *help:
-		fmt.Fprint(os.Stdout, usage, f.FlagUsages())
-		return nil, pflag.ErrHelp
+		_, err := fmt.Fprint(os.Stdout, usage, f.FlagUsages()) //nolint:forbidigo // not an agent then
+		return nil, cmp.Or(err, pflag.ErrHelp)
 	case *showVersion:
-		fmt.Fprintln(os.Stdout, "pmdammv version", version)
-		return nil, pflag.ErrHelp
+		_, err := fmt.Fprintln(os.Stdout, "pmdammv version", version) //nolint:forbidigo // not an agent then
+		return nil, cmp.Or(err, pflag.ErrHelp)
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}

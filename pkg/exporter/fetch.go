@@ -270,7 +270,7 @@ func (s *session) encode(pmid pcpwire.PMID, t reader.Type, from, to int, b *pcpw
 // PCP's agent it is that of the last instance asked for: a missing value slot
 // is an unknown instance, a slot without a value is none.
 func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs []reader.ValueRef, profile *pcpwire.Profile) pcpwire.Status {
-	last := int32(pcpwire.InstNull)
+	last := pcpwire.InstNull
 	if !m.Singular() {
 		found := false
 		if _, d := s.t.indom(pcpwire.NewInDom(s.t.domain, c.indomNumber(k, uint32(m.Serial)))); d != nil {

@@ -114,7 +114,7 @@ func (s set) write(dir string) error {
 // figures are the medians of one agent.
 type figures struct {
 	start, traverse, all, one, reload []time.Duration
-	rss, values                       int
+	rss                               int
 }
 
 func (s set) measure(commands []string) error {
