@@ -5,6 +5,9 @@ BIN        := bin
 FUZZTIME   ?= 20s
 BENCHTIME  ?= 1s
 BENCHCOUNT ?= 6
+MINUTES    ?= 1
+SEED       ?= 0
+RACE       ?=
 
 GO            ?= go
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -15,7 +18,7 @@ SCRIPTS       := .ci/run test/setup.sh test/pmcd.sh test/fuzz.sh test/demo/run.s
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-.PHONY: help setup build demo test lint race fuzz bench tree check clean
+.PHONY: help setup build demo test lint race fuzz torture bench tree check clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -48,6 +51,10 @@ race: setup ## run all tests with the race detector, in random order
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@test/fuzz.sh $(FUZZTIME)
 
+torture: build setup ## MINUTES (1) of everything that may make the agent fail; RACE=1: with the race detector, SEED=n: again
+	$(if $(RACE),CGO_ENABLED=1 $(GO) build -race -o $(BIN)/pmdammv-race ./cmd/pmdammv)
+	$(GO) run ./test/torture -minutes $(MINUTES) -seed $(SEED) -agent $(BIN)/pmdammv$(if $(RACE),-race)
+
 bench: setup build ## run the benchmarks into bin/bench.txt (OLD=FILE compares with an earlier one), then this agent beside PCP's on SETS (all)
 	@mkdir -p $(BIN)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee $(BIN)/bench.txt
@@ -57,7 +64,7 @@ bench: setup build ## run the benchmarks into bin/bench.txt (OLD=FILE compares w
 tree: ## fail when a tracked file was changed or an untracked one left behind
 	@changes=$$(git status --porcelain); echo "$$changes"; test -z "$$changes"
 
-check: test lint race fuzz bench tree ## everything that CI runs
+check: test lint race fuzz torture bench tree ## everything that CI runs
 
 clean: ## remove what was built
 	rm -rf $(BIN)

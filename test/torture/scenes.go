@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -184,6 +185,33 @@ func blindly(kind string) func(*exec.Cmd) error {
 			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_RESOURCE}
 		}
 		return nil
+	}
+}
+
+// blind is a stage without file events. Where user namespaces are not allowed, all instances that the user may have are
+// taken, which no other agent of this program needs meanwhile.
+func (t *torture) blind(ctx context.Context, base, kind string) func(string, time.Duration) error {
+	return func(name string, d time.Duration) error {
+		test := command("/bin/true")
+		err := blindly(kind)(test)
+		if err == nil {
+			err = test.Run()
+		}
+		if err == nil {
+			return t.alone(ctx, base, churn, blindly(kind))(name, d)
+		}
+		if kind != "instances" || os.Getuid() == 0 {
+			t.r.remember("not done: %s: %v", name, err)
+			return nil
+		}
+		for {
+			fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+			if err != nil {
+				break
+			}
+			defer unix.Close(fd) //nolint:errcheck,revive // at the end of the stage
+		}
+		return t.alone(ctx, base, churn, nil)(name, d)
 	}
 }
 
