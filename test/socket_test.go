@@ -1,0 +1,206 @@
+package test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pmdammv/test/mmvimage"
+)
+
+// setEntry gives pmcd another mmv entry, and waits until the metrics are this agent's.
+func (i *installable) setEntry(t testing.TB, entry string) {
+	t.Helper()
+	writeText(t, i.conf, regexp.MustCompile(`(?m)^mmv .*$`).ReplaceAllString(i.text(t), entry))
+	i.hangup(t)
+	i.mustBe(t, "ours")
+}
+
+// rejoin makes pmcd connect to an agent that has come back. A pmcd that runs as root removes the path of the lost
+// agent's socket just before it connects, so it may have to be told twice.
+func (i *installable) rejoin(t testing.TB, agent *daemon) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		i.hangup(t)
+		i.from(t) // pmcd heeds the signal when somebody asks
+		if i.from(t) == "ours" {
+			return
+		}
+		agent.mustRun(t)
+		if time.Now().After(deadline) {
+			t.Fatalf("pmcd does not find the agent again\n%s", i.logs())
+		}
+	}
+}
+
+// startListening starts an agent and waits until it listens.
+func startListening(t testing.TB, p *pmcd, args ...string) *daemon {
+	t.Helper()
+	d := startAgent(t, p, args...)
+	log := filepath.Join(p.dir, "log", "pmcd", "mmv.log")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		// It listens before it has looked at the directory, and it says what it found there.
+		if text, _ := os.ReadFile(log); strings.Contains(string(text), " metrics in ") {
+			return d
+		}
+		d.mustRun(t)
+		if time.Now().After(deadline) {
+			t.Fatalf("the agent is not ready\n%s", p.logs())
+		}
+	}
+}
+
+// TestSocket: pmcd finds the agent at a socket, at each kind of socket, and finds it again after either has gone.
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"unix", "inet", "ipv6"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			i := newInstallable(t)
+			var entry string
+			var args []string
+			path := filepath.Join(i.dir, "of-its-own", "mmv.socket")
+			// pmcd runs as root here, and removes the path: the agent, which does not, must be able to make it again.
+			if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // pmcd may run as another user
+				t.Fatal(err)
+			}
+			uid, _ := pcpIDs(t)
+			if err := os.Chown(filepath.Dir(path), must[int](t)(strconv.Atoi(uid)), 0); err != nil {
+				t.Fatal(err)
+			}
+			switch port := strconv.Itoa(freePort(t)); kind {
+			case "unix":
+				args, entry = []string{"-u", path}, "mmv 70 socket unix "+path
+			case "inet":
+				args, entry = []string{"-i", port}, "mmv 70 socket inet "+port
+			case "ipv6":
+				hosts := must[[]byte](t)(os.ReadFile("/etc/hosts"))
+				if !regexp.MustCompile(`(?m)^::1\s.*\blocalhost\b`).Match(hosts) {
+					t.Skip("needs ::1 as localhost in /etc/hosts: that is where pmcd looks for the agent")
+				}
+				args, entry = []string{"-6", port}, "mmv 70 socket ipv6 "+port
+			}
+			agent := startListening(t, i.pmcd, args...)
+			i.setEntry(t, entry)
+			write(t, filepath.Join(i.mmv, "full"), fullImage(3).Build())
+			if out := i.pminfo(t, "-f", "mmv.full"); !strings.Contains(out, "mmv.full.") || strings.Contains(out, "No value") {
+				t.Errorf("pminfo -f mmv.full\n%s", out)
+			}
+			if kind == "unix" {
+				st := must[fs.FileInfo](t)(os.Stat(path))
+				if st.Mode() != fs.ModeSocket|0o660 {
+					t.Errorf("the socket is %v", st.Mode())
+				}
+			}
+
+			// The agent goes, even without a word, and comes back.
+			for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+				agent.kill(t, sig)
+				agent = startListening(t, i.pmcd, args...)
+				i.rejoin(t, agent)
+			}
+			if code := agent.cmd.ProcessState; code != nil {
+				t.Errorf("the agent has ended: %v", code)
+			}
+
+			// pmcd lets go of the agent, which takes its path away, and comes back.
+			i.setEntry(t, "mmv 70 pipe binary "+i.here+"/pmdammv -d 70")
+			writeText(t, i.conf, regexp.MustCompile(`(?m)^mmv .*$`).ReplaceAllString(i.text(t), entry))
+			i.rejoin(t, agent)
+			agent.mustRun(t)
+			agent.kill(t, syscall.SIGTERM)
+			if code := agent.cmd.ProcessState.ExitCode(); code != 0 {
+				t.Errorf("SIGTERM: exit status %d", code)
+			}
+		})
+	}
+}
+
+// TestSocketCommand: pmcd starts the agent itself, and then connects.
+func TestSocketCommand(t *testing.T) {
+	t.Parallel()
+	i := newInstallable(t)
+	path := filepath.Join(i.dir, "of-its-own", "mmv.socket")
+	agent := filepath.Join(i.here, "pmdammv")
+	i.setEntry(t, "mmv 70 socket unix "+path+" "+agent+" -d 70 -u "+path)
+	pid := i.child(t, agent)
+	if pid == 0 {
+		t.Fatalf("pmcd runs no %s\n%s", agent, i.logs())
+	}
+	// It stays when pmcd lets go of it.
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPrivileges: started by root, the agent keeps nothing of it on any thread, and what it writes is PCP's user's.
+func TestPrivileges(t *testing.T) {
+	t.Parallel()
+	i := newInstallable(t)
+	uid, gid := pcpIDs(t)
+	dir := filepath.Join(i.dir, "of-its-own")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o777)); err != nil { //nolint:gosec // as in TestSocket
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(i.mmv, "auto"), mmvimage.New(1).Metric(mmvimage.Metric{Name: "x", Item: 1, Type: mmvimage.I64, Sem: mmvimage.Instant}).Build()) // gets a number, to be saved
+	for user, ids := range map[string][2]string{"": {uid, gid}, uid: {uid, gid}, "4242": {"4242", "4242"}, "nobody": {"65534", "65534"}} {
+		args := []string{"-u", filepath.Join(dir, "mmv.socket")}
+		if user != "" {
+			args = append(args, "-U", user)
+		}
+		saved := filepath.Join(i.dir, "var", "config", "pmda", "mmv.70.identities")
+		for _, name := range must[[]string](t)(filepath.Glob(saved + "*")) {
+			_ = os.Remove(name)
+		}
+		agent := startListening(t, i.pmcd, args...)
+		writeText(t, i.conf, regexp.MustCompile(`(?m)^mmv .*$`).ReplaceAllString(i.text(t), "mmv 70 socket unix "+args[1]))
+		i.rejoin(t, agent)
+		tasks := must[[]string](t)(filepath.Glob("/proc/" + strconv.Itoa(agent.cmd.Process.Pid) + "/task/*/status"))
+		for _, task := range tasks {
+			text, err := os.ReadFile(task)
+			if err != nil {
+				continue // a thread that has ended
+			}
+			for name, want := range map[string]string{
+				"Uid": strings.Repeat(ids[0]+"\t", 4), "Gid": strings.Repeat(ids[1]+"\t", 4), "NoNewPrivs": "1",
+				"CapEff": "0000000000000000", "CapPrm": "0000000000000000", "CapInh": "0000000000000000", "CapAmb": "0000000000000000",
+			} {
+				if line := regexp.MustCompile(`(?m)^` + name + `:\t(.*)$`).FindSubmatch(text); strings.TrimSpace(want) != strings.TrimSpace(string(line[1])) {
+					t.Errorf("-U %q: %s: %s, want %s", user, name, line[1], want)
+				}
+			}
+		}
+		if len(tasks) < 2 {
+			t.Errorf("%d threads", len(tasks))
+		}
+		agent.kill(t, syscall.SIGTERM)
+		st := must[fs.FileInfo](t)(os.Stat(saved))
+		if s := st.Sys().(*syscall.Stat_t); st.Mode() != 0o644 || strconv.Itoa(int(s.Uid)) != ids[0] {
+			t.Errorf("-U %q: identities are %v of %d", user, st.Mode(), s.Uid)
+		}
+	}
+}
+
+// pcpIDs are those of PCP's user and group.
+func pcpIDs(t testing.TB) (uid, gid string) {
+	t.Helper()
+	return lookUp(t, "/etc/passwd", conf(t, "PCP_USER")), lookUp(t, "/etc/group", conf(t, "PCP_GROUP"))
+}
+
+func lookUp(t testing.TB, file, name string) string {
+	t.Helper()
+	for line := range strings.Lines(string(must[[]byte](t)(os.ReadFile(file)))) {
+		if f := strings.Split(strings.TrimSpace(line), ":"); f[0] == name && len(f) > 2 {
+			return f[2]
+		}
+	}
+	t.Fatalf("no %s in %s", name, file)
+	return ""
+}
