@@ -92,7 +92,8 @@ func (l *Listener) Close() error {
 // is gone (pmcd removes it when it drops an agent, if it may) is bound again.
 //
 // When it returns, all connections are closed. The error is nil unless a
-// listener is of no more use.
+// listener is of no more use, such as an inherited one whose path is gone and
+// cannot be made by this process.
 func (a *Agent) ServeAll(ctx context.Context, users []int, listeners ...*Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -293,6 +293,38 @@ func TestNewListener(t *testing.T) {
 	}
 }
 
+// Who cannot make the path of an inherited socket again gives up, so that its maker can.
+func TestInheritedLost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ul, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := inherited(t, ul)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveAll(t, nil, l)
+	mustDial(t, "unix", l.Addr()).inStep(t)
+	file := dir + ".file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-s.done:
+		wantErr(t, err, unix.ENOTDIR)
+		s.done <- nil
+	case <-time.After(10 * time.Second):
+		t.Fatal("ServeAll does not return")
+	}
+}
+
 // An inherited socket stays when the agent ends.
 func TestInheritedStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")

@@ -156,6 +156,8 @@ func (s *server) guard(current net.Listener, u *unixSocket) error {
 				current = nl
 				accept(current)
 				u.said = ""
+			} else if !u.own {
+				return fmt.Errorf("the path is gone, and whoever made it must make it again: %w", err)
 			} else if err.Error() != u.said {
 				u.said = err.Error()
 				s.log.Error("the path is gone: " + err.Error())
