@@ -20,7 +20,7 @@ import (
 // closes them, or on sockets, until a signal comes.
 func run(o *options) error {
 	signal.Ignore(unix.SIGPIPE)
-	unix.Umask(0o022)
+	unix.Umask(unix.Umask(0o022) | 0o022)
 	cfg := readConfig()
 	path := o.log
 	if path == "" && stderrIsJournal() {
