@@ -6,6 +6,7 @@ import (
 	"pmdammv/cmd/pmdammv/internal/check"
 	"pmdammv/cmd/pmdammv/internal/cli"
 	"pmdammv/cmd/pmdammv/internal/dump"
+	"pmdammv/cmd/pmdammv/internal/list"
 )
 
 // tool returns the sub-command of that name: it takes the arguments and returns
@@ -14,6 +15,8 @@ func tool(name string) func(args []string) int {
 	switch name {
 	case "dump":
 		return dump.NewCommand(toolEnv()).Run
+	case "list":
+		return list.NewCommand(toolEnv()).Run
 	case "check":
 		return check.NewCommand(toolEnv()).Run
 	default:

@@ -208,6 +208,11 @@ func (c *Context) Levels(d pcpwire.Desc) []Level {
 	return append(l, Level{pcpwire.LabelCluster, uint32(cluster), pcpwire.InstNull}, Level{pcpwire.LabelItem, uint32(d.PMID), pcpwire.InstNull})
 }
 
+// InDomLevels are those whose labels an indom has.
+func (c *Context) InDomLevels(id pcpwire.InDom) []Level {
+	return []Level{{pcpwire.LabelDomain, id.Domain(), pcpwire.InstNull}, {pcpwire.LabelInDom, uint32(id), pcpwire.InstNull}}
+}
+
 // Labels merges the labels of these levels; of two with one name the later
 // level's counts.
 func (c *Context) Labels(levels []Level) (pcpwire.LabelSet, error) {

@@ -1,0 +1,165 @@
+package test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// list runs `pmdammv list` beside a pmcd, on the same files.
+func (p *pmcd) list(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := p.client(t, must[string](t)(agentPath()), append([]string{"list"}, args...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// changing are the values that are not the same in two agents or at two times.
+var changing = regexp.MustCompile(`(?m)(^mmv\.(?:control\.reloads|running\.now).*\n(?:.+\n)*? +value ).*`)
+
+// TestList: `pmdammv list` prints what pminfo prints with pmcd's help.
+func TestList(t *testing.T) {
+	t.Parallel()
+	p := startPMCD(t)
+	for name, image := range goodImages() {
+		write(t, filepath.Join(p.mmv, name), image)
+	}
+	write(t, filepath.Join(p.mmv, "bad-name"), goodImages()["auto1"])
+	p.pminfo(t, "-f", "mmv.control.files")
+	for _, args := range [][]string{
+		{"mmv"}, {"-d", "mmv"}, {"-f", "mmv"}, {"-l", "mmv"}, {"-m", "mmv"}, {"-t", "mmv"}, {"-T", "mmv"}, {"-dfmtTl", "mmv"}, {"-tm", "mmv"},
+		{"-f", "mmv.full1", "mmv.full3"}, {"-dT", "70.18.1"}, {"-tlT", "mmv.words", "70.36865"}, {"-lT", "70.1"},
+	} {
+		want := withoutHost(t, p.pminfo(t, args...))
+		got := withoutHost(t, p.list(t, args...))
+		if d := diff(changing.ReplaceAllString(want, "${1}X"), changing.ReplaceAllString(got, "${1}X")); d != "" {
+			t.Errorf("%q (-pminfo +list)\n%s", args, d)
+		}
+		if !strings.Contains(got, "\n") {
+			t.Errorf("%q: %q", args, got)
+		}
+	}
+}
+
+// TestScrape: `pmdammv list --prometheus` gives scrapers the series that
+// pmproxy gives them, but for the labels that pmcd adds.
+func TestScrape(t *testing.T) {
+	t.Parallel()
+	pmproxy := filepath.Join(conf(t, "PCP_BINADM_DIR"), "pmproxy")
+	need(t, pmproxy)
+	p := startPMCD(t)
+	for name, image := range goodImages() {
+		write(t, filepath.Join(p.mmv, name), image)
+	}
+	want, wantLabels := series(t, p.scrape(t, pmproxy))
+	got, labels := series(t, p.list(t, "--prometheus", "mmv"))
+	if d := diff(strings.Join(want, "\n"), strings.Join(got, "\n")); d != "" {
+		t.Errorf("(-pmproxy +list)\n%s", d)
+	}
+	if len(got) < 60 {
+		t.Errorf("only %d series", len(got))
+	}
+	pcp6 := strings.HasPrefix(conf(t, "PCP_VERSION"), "6.") // whose pmproxy has no labels of clusters
+	for s, want := range wantLabels {
+		if got := labels[s]; len(got) < len(want) || !pcp6 && len(got) > len(want) {
+			t.Errorf("%s has the labels %q, with pmproxy %q", s, got, want)
+		}
+		for _, l := range want {
+			if !slices.Contains(labels[s], l) {
+				t.Errorf("%s has the labels %q, with pmproxy %q", s, labels[s], want)
+			}
+		}
+	}
+}
+
+// scrape gives what pmproxy, started for it, answers a scraper.
+func (p *pmcd) scrape(t testing.TB, pmproxy string) string {
+	t.Helper()
+	port := freePort(t)
+	config := filepath.Join(p.dir, "pmproxy.conf")
+	text := "[pmproxy]\nhttp.enabled = true\nredis.enabled = false\nresp.enabled = false\nsecure.enabled = false\n[discover]\nenabled = false\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(p.dir, "pmproxy.log")
+	proxy := p.client(t, pmproxy, "-f", "-A", "-i", "127.0.0.1", "-p", fmt.Sprint(port), "-c", config, "-l", log,
+		"-s", filepath.Join(p.dir, "run", "pmproxy.socket"), "-U", me(t))
+	proxy.Dir = p.dir
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- proxy.Wait() }()
+	defer func() {
+		_ = proxy.Process.Kill()
+		<-ended
+	}()
+	url := fmt.Sprintf("http://127.0.0.1:%d/metrics?names=mmv&host=127.0.0.1:%d", port, p.port)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if r, err := http.Get(url); err == nil { //nolint:gosec,noctx // of our own making
+			body, err := io.ReadAll(r.Body)
+			_ = r.Body.Close()
+			if err == nil && r.StatusCode == http.StatusOK {
+				return string(body)
+			}
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("pmproxy ended: %v\n%s", err, must[[]byte](t)(os.ReadFile(log)))
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("pmproxy does not answer\n%s", must[[]byte](t)(os.ReadFile(log)))
+		}
+	}
+}
+
+// ofHost are labels that pmcd adds, or that pmproxy of some releases does not ask for.
+var ofHost = []string{"agent", "domainname", "groupid", "hostname", "machineid", "userid"}
+
+// series are those in a scrape, sorted, and their labels but for those of the host.
+func series(t testing.TB, text string) (all []string, labels map[string][]string) {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	labels = map[string][]string{}
+	for _, f := range families {
+		if f.GetName() == "mmv_control_reloads" || f.GetName() == "mmv_running_now" {
+			continue // not the same in two agents, or at two times
+		}
+		for _, m := range f.Metric {
+			var own []string
+			inst := ""
+			for _, l := range m.Label {
+				if l.GetName() == "instid" {
+					inst = l.GetValue()
+				}
+				if !slices.Contains(ofHost, l.GetName()) {
+					own = append(own, l.GetName()+"="+l.GetValue())
+				}
+			}
+			slices.Sort(own)
+			s := fmt.Sprintf("%s %v %q %g %q", f.GetName(), f.GetType(), inst, m.GetGauge().GetValue()+m.GetCounter().GetValue(), f.GetHelp())
+			labels[s] = own
+			all = append(all, s)
+		}
+	}
+	slices.Sort(all)
+	return all, labels
+}
