@@ -8,12 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 )
 
 // list runs `pmdammv list` beside a pmcd, on the same files.
@@ -130,35 +128,40 @@ func (p *pmcd) scrape(t testing.TB, pmproxy string) string {
 // ofHost are labels that pmcd adds, or that pmproxy of some releases does not ask for.
 var ofHost = []string{"agent", "domainname", "groupid", "hostname", "machineid", "userid"}
 
+var (
+	scrapeMeta   = regexp.MustCompile(`(?m)^# (TYPE|HELP) (\S+) (.*)$`)
+	scrapeSample = regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? (\S+)$`)
+	scrapeLabel  = regexp.MustCompile(`(\w+)=("(?:[^"\\]|\\.)*")`)
+)
+
 // series are those in a scrape, sorted, and their labels but for those of the host.
 func series(t testing.TB, text string) (all []string, labels map[string][]string) {
 	t.Helper()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+	meta := map[string]string{}
+	for _, m := range scrapeMeta.FindAllStringSubmatch(text, -1) {
+		meta[m[1]+m[2]] = m[3]
 	}
 	labels = map[string][]string{}
-	for _, f := range families {
-		if f.GetName() == "mmv_control_reloads" || f.GetName() == "mmv_running_now" {
+	for _, m := range scrapeSample.FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		if name == "mmv_control_reloads" || name == "mmv_running_now" {
 			continue // not the same in two agents, or at two times
 		}
-		for _, m := range f.Metric {
-			var own []string
-			inst := ""
-			for _, l := range m.Label {
-				if l.GetName() == "instid" {
-					inst = l.GetValue()
-				}
-				if !slices.Contains(ofHost, l.GetName()) {
-					own = append(own, l.GetName()+"="+l.GetValue())
-				}
+		var own []string
+		inst := ""
+		for _, l := range scrapeLabel.FindAllStringSubmatch(m[2], -1) {
+			if l[1] == "instid" {
+				inst = l[2]
 			}
-			slices.Sort(own)
-			s := fmt.Sprintf("%s %v %q %g %q", f.GetName(), f.GetType(), inst, m.GetGauge().GetValue()+m.GetCounter().GetValue(), f.GetHelp())
-			labels[s] = own
-			all = append(all, s)
+			if !slices.Contains(ofHost, l[1]) {
+				own = append(own, l[0])
+			}
 		}
+		slices.Sort(own)
+		value := must[float64](t)(strconv.ParseFloat(m[3], 64))
+		s := fmt.Sprintf("%s %s %s %g %q", name, meta["TYPE"+name], inst, value, meta["HELP"+name])
+		labels[s] = own
+		all = append(all, s)
 	}
 	slices.Sort(all)
 	return all, labels
