@@ -240,14 +240,16 @@ func readFile(path string) ([]byte, error) {
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close() //nolint:errcheck // only read
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, &os.PathError{Op: "read", Path: path, Err: errors.Join(err, errors.New("not a regular file"))}
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	case st.Size() > maxIdentityFile:
+		return nil, fmt.Errorf("%w: more than %d bytes", errDamaged, maxIdentityFile)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxIdentityFile+1))
-	if err == nil && len(data) > maxIdentityFile {
-		err = fmt.Errorf("%w: more than %d bytes", errDamaged, maxIdentityFile)
-	}
-	return data, err
+	return io.ReadAll(io.LimitReader(f, maxIdentityFile))
 }
 
 // writeFile replaces the file as a whole or not at all. Only the holder of the

@@ -294,9 +294,9 @@ func (b *box) goneBack() (names []string) {
 }
 
 func TestModel(t *testing.T) {
-	runs := 300
+	runs := 150
 	if testing.Short() || raceEnabled {
-		runs = 60
+		runs = 40
 	}
 	for seed := range runs {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
