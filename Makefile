@@ -13,7 +13,7 @@ GO            ?= go
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT       := $(GO) run mvdan.cc/gofumpt@v0.12.0
 BENCHSTAT     := $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
-SCRIPTS       := .ci/run test/setup.sh test/pmcd.sh test/fuzz.sh test/demo/run.sh
+SCRIPTS       := .ci/run test/setup.sh test/pmcd.sh test/fuzz.sh test/cpu.sh test/demo/run.sh
 
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c

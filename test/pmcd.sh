@@ -1,5 +1,6 @@
 #!/bin/bash
-# pmcd.sh DIR PORT AGENT [OPTION...]: becomes a pmcd of its own, with that agent for MMV metrics on a pipe.
+# pmcd.sh DIR PORT AGENT [OPTION...]: becomes a pmcd of its own, with that agent for MMV metrics on a pipe, or with PCP's
+# shared object inside it if AGENT is dso.
 #
 # It listens on 127.0.0.1:PORT and on a socket in DIR, keeps everything in DIR, and touches nothing else of the machine. It stays in the
 # foreground: whoever started it ends it, and so the agent, with SIGTERM. Clients and instrumented programs find it with
@@ -24,9 +25,11 @@ sed -e "s|^PCP_SYSCONF_DIR=.*|PCP_SYSCONF_DIR=$dir/etc|" \
 	-e "s|^PCP_TMP_DIR=.*|PCP_TMP_DIR=$dir/tmp|" \
 	-e "s|^PCP_TMPFILE_DIR=.*|PCP_TMPFILE_DIR=$dir/tmpfile|" \
 	$conf >"$dir/etc/pcp.conf"
+agent="pipe binary $*"
+[ "$1" != dso ] || agent="dso mmv_init $pmdas/mmv/pmda_mmv.so"
 cat >"$dir/etc/pmcd.conf" <<EOF
 pmcd 2 dso pmcd_init $pmdas/pmcd/pmda_pmcd.so
-mmv 70 pipe binary $*
+mmv 70 $agent
 
 [access]
 allow ".*" : all;

@@ -2,6 +2,7 @@
 // files, playing pmcd to both over pipes, and prints a table of ratios.
 //
 //	go run ./test/sidebyside [-agent FILE] [-pcp FILE] [-rounds N] [SET...]
+//	go run ./test/sidebyside -write DIR SET
 //
 // For each set of files it starts the two agents in turn, -rounds times, and
 // takes medians:
@@ -56,6 +57,7 @@ func main() {
 	agent := flag.String("agent", "bin/pmdammv", "the agent")
 	pcp := flag.String("pcp", "/usr/lib/pcp/pmdas/mmv/pmdammv", "PCP's agent; left out if it is not there")
 	rounds := flag.Int("rounds", 0, "rounds, if not each set's own number")
+	write := flag.String("write", "", "only write the set's files, below `DIR`/mmv")
 	flag.Parse()
 	path, err := filepath.Abs(*agent)
 	exitOn(err)
@@ -66,6 +68,10 @@ func main() {
 	fmt.Printf("%s %s/%s, %d processors\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	for _, s := range sets {
 		if flag.NArg() > 0 && !slices.Contains(flag.Args(), s.name) {
+			continue
+		}
+		if *write != "" {
+			exitOn(s.write(*write))
 			continue
 		}
 		if *rounds > 0 {
