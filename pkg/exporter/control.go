@@ -3,6 +3,7 @@ package exporter
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pmdammv/pkg/pcpwire"
 )
@@ -262,11 +263,24 @@ func (r fileRows) At(i int) (int32, []byte) { return r[i].inst, []byte(r[i].name
 
 // visible makes text that came from a file fit for a terminal.
 func visible(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' || r > 0x7f && !strconv.IsPrint(r) }) {
-		q := strconv.Quote(s)
-		return q[1 : len(q)-1]
+	plain := func(r rune) bool {
+		return r >= ' ' && r < 0x7f || r > 0x7f && r != utf8.RuneError && strconv.IsPrint(r)
 	}
-	return s
+	if !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	var b []byte
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if plain(r) {
+			b = append(b, s[:n]...)
+		} else {
+			q := strconv.Quote(s[:n])
+			b = append(b, q[1:len(q)-1]...)
+		}
+		s = s[n:]
+	}
+	return string(b)
 }
 
 // storeControl sets a control metric.
