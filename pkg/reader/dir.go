@@ -110,7 +110,6 @@ type Dir struct {
 	moved    []*entry  // scratch of checkHeads and checkPolled
 	retired  []*File
 	cpath    []byte // scratch of stat
-	statx    unix.Statx_t
 	suspects atomic.Int32
 	mapped   atomic.Int32 // mappings of Files
 	touches  atomic.Uint64

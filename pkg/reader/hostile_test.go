@@ -1,6 +1,7 @@
 package reader_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,6 +94,12 @@ func TestHostileFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := reader.Parse(image)
+			if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 { // the files are little endian
+				if c != nil || err == nil {
+					t.Errorf("catalog %v, error %v", c, err)
+				}
+				return
+			}
 			if want.fatal != nil {
 				if c != nil || err == nil {
 					t.Fatalf("catalog %v, error %v", c, err)

@@ -49,15 +49,15 @@ func open(path string, flags int) (int, error) {
 
 // openPath opens without any effect on what is there. link tells whether the
 // path is that of a symbolic link, even with an error.
-func openPath(path string) (fd int, st unix.Stat_t, link bool, err error) {
+func openPath(path string) (fd int, st status, link bool, err error) {
 	for _, flags := range []int{unix.O_PATH | unix.O_NOFOLLOW, unix.O_PATH} {
 		if fd, err = open(path, flags); err != nil {
 			return -1, st, link, err
 		}
-		if err = unix.Fstat(fd, &st); err != nil {
+		if st, err = fstat(fd); err != nil {
 			break
 		}
-		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		if st.kind() != unix.S_IFLNK {
 			return fd, st, link, nil
 		}
 		link = true
@@ -81,8 +81,8 @@ func openFile(pathFD int, path string, id stamp) (int, error) {
 	if fd, err = open(path, flags); err != nil { // no /proc
 		return fd, err
 	}
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && (uint64(st.Dev) != id.dev || st.Ino != id.ino) { //nolint:unconvert // some architectures have 32 bits
+	st, err := fstat(fd)
+	if err == nil && (st.dev != id.dev || st.ino != id.ino) {
 		err = unix.EAGAIN
 	}
 	if err != nil {
@@ -94,9 +94,9 @@ func openFile(pathFD int, path string, id stamp) (int, error) {
 
 // load looks at the file behind the O_PATH descriptor and gives e the state
 // that this deserves. Loaded and unchanged is left as it is.
-func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string) {
+func (d *Dir) load(e *entry, pathFD int, st *status, link bool, path string) {
 	e.setStamp(st)
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if st.kind() != unix.S_IFREG {
 		d.skip(e, link)
 		return
 	}
@@ -132,7 +132,7 @@ func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string
 		d.pend(e, id, err)
 	default:
 		d.reject(e, id, err)
-		if fd < 0 && !errors.Is(err, unix.EACCES) && st.Size > 0 {
+		if fd < 0 && !errors.Is(err, unix.EACCES) && st.size > 0 {
 			d.setPoll(e, true)
 		}
 	}
@@ -144,8 +144,8 @@ func (d *Dir) load(e *entry, pathFD int, st *unix.Stat_t, link bool, path string
 // watchLinks makes sure that something tells when a file changes to which the
 // directory's name is not the only way. Where a link leads may change on the
 // way, too.
-func (d *Dir) watchLinks(e *entry, st *unix.Stat_t, link bool, pathFD int) {
-	if !link && st.Nlink == 1 {
+func (d *Dir) watchLinks(e *entry, st *status, link bool, pathFD int) {
+	if !link && st.links == 1 {
 		d.in.unwatch(e)
 		d.setPoll(e, false)
 		return
@@ -156,8 +156,8 @@ func (d *Dir) watchLinks(e *entry, st *unix.Stat_t, link bool, pathFD int) {
 
 // open opens, copies and parses the file; fd is -1 where it could not be, or
 // need not be, opened. raw is its header, zero where it has none.
-func (d *Dir) open(e *entry, pathFD int, path string, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, fd int, err error) {
-	if st.Size == 0 { // files of /proc, too, that a link may lead to
+func (d *Dir) open(e *entry, pathFD int, path string, st *status) (c *Catalog, raw [HeaderSize]byte, fd int, err error) {
+	if st.size == 0 { // files of /proc, too, that a link may lead to
 		p := parser{c: &Catalog{}}
 		return nil, raw, -1, p.header()
 	}
@@ -170,36 +170,37 @@ func (d *Dir) open(e *entry, pathFD int, path string, st *unix.Stat_t) (c *Catal
 	for try := 1; ; try++ {
 		_, _ = unix.Seek(fd, 0, unix.SEEK_HOLE)
 		c, raw, err = d.read(fd, st)
-		if unix.Fstat(fd, st) != nil || stampOf(st) == e.stamp || try == 3 {
+		now, ferr := fstat(fd)
+		if ferr != nil || now.stamp == e.stamp || try == 3 {
 			return c, raw, fd, err
 		}
+		*st = now
 		e.setStamp(st)
 	}
 }
 
-func (e *entry) setStamp(st *unix.Stat_t) {
-	e.stamp = stampOf(st)
-	e.young = e.stamp.young()
+func (e *entry) setStamp(st *status) {
+	e.stamp, e.young = st.stamp, st.young()
 }
 
 // read copies and parses the file. raw is its header, zero where it has none.
-func (d *Dir) read(fd int, st *unix.Stat_t) (c *Catalog, raw [HeaderSize]byte, err error) {
+func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err error) {
 	n, err := preadFull(fd, raw[:], 0)
 	if err != nil {
 		return nil, raw, err
 	}
 	p := parser{data: raw[:n], size: uint64(n), c: &Catalog{}}
 	if n == HeaderSize { // it may have become shorter meanwhile
-		p.size = uint64(st.Size)
+		p.size = uint64(st.size)
 	}
 	if err := p.header(); err != nil {
 		return nil, raw, err
 	}
-	if st.Size > d.opts.MaxFileSize {
-		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.Size, d.opts.MaxFileSize)
+	if st.size > d.opts.MaxFileSize {
+		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.size, d.opts.MaxFileSize)
 	}
 	skip := p.laterValues(fd, st)
-	data, real, err := d.img.read(fd, st.Size, st.Blocks, skip)
+	data, real, err := d.img.read(fd, st.size, st.blocks, skip)
 	if err != nil {
 		return nil, raw, err
 	}
@@ -219,8 +220,8 @@ const manyValues = 4096
 
 // laterValues finds the values section of a file that has many. Its header has
 // been checked.
-func (p *parser) laterValues(fd int, st *unix.Stat_t) TOCEntry {
-	if st.Blocks*512 < st.Size || p.size < HeaderSize+manyValues*ValueSize {
+func (p *parser) laterValues(fd int, st *status) TOCEntry {
+	if st.blocks*512 < st.size || p.size < HeaderSize+manyValues*ValueSize {
 		return TOCEntry{}
 	}
 	b := make([]byte, min(p.c.Header.TOCCount, 16)*TOCEntrySize)
@@ -382,8 +383,8 @@ func (d *Dir) reject(e *entry, id fileID, err error) {
 
 // watchHead maps the header of a file that is not loaded, so that the writer's
 // last store is seen. Files too short for one grow with an event.
-func (d *Dir) watchHead(e *entry, fd int, st *unix.Stat_t, raw [HeaderSize]byte) {
-	if st.Size < HeaderSize || e.head >= 0 {
+func (d *Dir) watchHead(e *entry, fd int, st *status, raw [HeaderSize]byte) {
+	if st.size < HeaderSize || e.head >= 0 {
 		return
 	}
 	m, err := d.mapFile(fd, 0, HeaderSize)

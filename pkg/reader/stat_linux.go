@@ -6,18 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp is what stat(2) says of a file or a directory. Another stamp is a hint
-// that something happened. The same one proves that nothing did, apart from
-// stores through mappings, if it was not young when it was taken.
+// stamp is what stat(2) says of one state of a file or a directory. Another
+// stamp is a hint that something happened. The same one proves that nothing
+// did, apart from stores through mappings, if it was not young when it was
+// taken.
 type stamp struct {
 	dev, ino     uint64
 	size         int64
 	mode         uint32
 	mtime, ctime int64 // nanoseconds
-}
-
-func stampOf(st *unix.Stat_t) stamp {
-	return stamp{uint64(st.Dev), st.Ino, st.Size, st.Mode, st.Mtim.Nano(), st.Ctim.Nano()} //nolint:unconvert // some architectures have 32 bits
 }
 
 // young tells whether more may happen within the clock tick of the stamp: on
@@ -28,27 +25,53 @@ func (s *stamp) young() bool {
 	return age > -int64(tick) && age < int64(tick)
 }
 
+// status is a stamp and more that stat(2) says.
+type status struct {
+	stamp
+	links  uint64
+	blocks int64 // of 512 bytes
+}
+
+func (s *status) kind() uint32 { return s.mode & unix.S_IFMT }
+
 // stat is stat(2) of a name in the directory, or of the directory itself when
 // name is "". It takes no memory.
-func (d *Dir) stat(name string) (s stamp, err error) {
+func (d *Dir) stat(name string) (stamp, error) {
 	d.cpath = append(d.cpath[:0], d.path...)
 	if name != "" {
 		d.cpath = append(append(d.cpath, '/'), name...)
 	}
 	d.cpath = append(d.cpath, 0)
-	x := &d.statx
-	switch errno := statx(&d.cpath[0], x); errno {
+	s, err := statAt(unix.AT_FDCWD, d.cpath)
+	return s.stamp, err
+}
+
+// fstat is fstat(2).
+func fstat(fd int) (status, error) { return statAt(fd, []byte{0}) }
+
+// statAt is stat(2) of path, which ends in NUL, or where there is none of fd.
+// Always the same call is made, lest two of them see one file differently.
+func statAt(fd int, path []byte) (s status, err error) {
+	var x unix.Statx_t
+	switch errno := statx(fd, &path[0], &x); errno {
 	case 0:
-		dev := unix.Mkdev(x.Dev_major, x.Dev_minor)
-		return stamp{dev, x.Ino, int64(x.Size), uint32(x.Mode), nano(x.Mtime), nano(x.Ctime)}, nil
+		return status{
+			stamp: stamp{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, int64(x.Size), uint32(x.Mode), nano(x.Mtime), nano(x.Ctime)},
+			links: uint64(x.Nlink), blocks: int64(x.Blocks),
+		}, nil
 	case unix.ENOSYS, unix.EPERM: // an old kernel or a sandbox
 		var st unix.Stat_t
-		if err := unix.Stat(string(d.cpath[:len(d.cpath)-1]), &st); err != nil {
-			return stamp{}, err
+		if len(path) == 1 {
+			err = unix.Fstat(fd, &st)
+		} else {
+			err = unix.Stat(string(path[:len(path)-1]), &st)
 		}
-		return stampOf(&st), nil
+		return status{
+			stamp: stamp{uint64(st.Dev), st.Ino, st.Size, st.Mode, st.Mtim.Nano(), st.Ctim.Nano()},
+			links: uint64(st.Nlink), blocks: st.Blocks,
+		}, err
 	default:
-		return stamp{}, errno
+		return status{}, errno
 	}
 }
 
