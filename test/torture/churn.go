@@ -100,11 +100,12 @@ func (a *actor) rewrite(file string, c *contents) {
 		a.must(err)
 		return
 	}
+	defer f.close()
 	if a.rng.IntN(2) == 0 {
 		a.expectNothing(file)
 		a.did("asked, then completed it")
 	}
-	a.must(w.complete(f, image))
+	a.must(f.complete())
 	a.expect(file, c)
 }
 

@@ -8,6 +8,9 @@
 // A run is a few stages, each with a directory on tmpfs or on the disk and agents of its own:
 //
 //	together   pmcd with the agent on a pipe, pmlogger, one agent more on a pipe, and one on a socket. All writers.
+//	rewriting  one file that is rewritten as fast as can be, under as many reads as can be
+//	churn      one writer that does everything to a few files, as fast as can be
+//	names      more names, one after another, than there are numbers for
 //	limits     more files than the agent may map, few descriptors
 //	blind      no inotify instance or no watch to be had
 //	directory  the directory itself goes, comes, moves and changes its mode

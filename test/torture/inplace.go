@@ -29,71 +29,104 @@ func (w rewriting) String() string {
 	return s
 }
 
-// begin writes everything but the second generation, which is 0 until then. The file is open, to be completed.
-func (w rewriting) begin(path string, image []byte) (*os.File, error) {
+// opening is a file that is being written in place.
+type opening struct {
+	rewriting
+	image []byte
+	f     *os.File // closed as soon as it is not needed
+	mem   []byte   // a mapping of the file, if one is used; as long as it is there, closing is no event
+}
+
+// begin writes everything but the second generation, which is 0 until then.
+func (w rewriting) begin(path string, image []byte) (*opening, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // to be read by others
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err == nil && w.truncate {
-		err = f.Truncate(0)
-	} else if err == nil && st.Size() >= mmvimage.HeaderSize {
-		err = w.store(f, mmvimage.HdrG2, make([]byte, 8))
-	}
-	if err == nil && (w.truncate || st.Size() != int64(len(image))) {
-		err = f.Truncate(int64(len(image)))
-	}
-	if err != nil {
-		_ = f.Close()
+	o := &opening{rewriting: w, image: image, f: f}
+	if err := o.fill(); err != nil {
+		o.close()
 		return nil, err
 	}
-	const after = mmvimage.HdrG2 + 8
-	if w.mapped {
-		err = stored(f, 0, image[:mmvimage.HdrG2])
-		if err == nil {
-			err = stored(f, after, image[after:])
-		}
-	} else if _, err = f.WriteAt(image[:mmvimage.HdrG2], 0); err == nil {
-		_, err = f.WriteAt(image[after:], after)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
+	return o, nil
 }
 
-// complete writes the second generation.
-func (w rewriting) complete(f *os.File, image []byte) error {
-	g2 := image[mmvimage.HdrG2 : mmvimage.HdrG2+8]
-	var err error
-	if w.last {
-		err = stored(f, mmvimage.HdrG2, g2)
-	} else {
-		_, err = f.WriteAt(g2, mmvimage.HdrG2)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
-
-// store writes in the way that the filling is done.
-func (w rewriting) store(f *os.File, off int64, b []byte) error {
-	if w.mapped {
-		return stored(f, off, b)
-	}
-	_, err := f.WriteAt(b, off)
-	return err
-}
-
-// stored writes through a mapping, of which no file event tells.
-func stored(f *os.File, off int64, b []byte) error {
-	m, err := unix.Mmap(int(f.Fd()), 0, int(off)+len(b), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+func (o *opening) fill() error {
+	st, err := o.f.Stat()
 	if err != nil {
 		return err
 	}
-	copy(m[off:], b)
-	return unix.Munmap(m)
+	size := int64(len(o.image))
+	switch {
+	case o.truncate:
+		err = o.f.Truncate(0)
+	case st.Size() < mmvimage.HeaderSize:
+	case o.mapped:
+		if err = o.mmap(st.Size()); err == nil {
+			copy(o.mem[mmvimage.HdrG2:], make([]byte, 8))
+		}
+	default:
+		_, err = o.f.WriteAt(make([]byte, 8), mmvimage.HdrG2)
+	}
+	if err == nil && (o.truncate || st.Size() != size) {
+		o.unmap()
+		err = o.f.Truncate(size)
+	}
+	if err == nil && o.mem == nil && (o.mapped || o.last) {
+		err = o.mmap(size)
+	}
+	if err != nil {
+		return err
+	}
+	const after = mmvimage.HdrG2 + 8
+	if o.mapped {
+		copy(o.mem, o.image[:mmvimage.HdrG2])
+		copy(o.mem[after:], o.image[after:])
+	} else if _, err = o.f.WriteAt(o.image[:mmvimage.HdrG2], 0); err == nil {
+		_, err = o.f.WriteAt(o.image[after:], after)
+	}
+	if err == nil && o.last && o.f != nil {
+		err = o.f.Close()
+		o.f = nil
+	}
+	return err
+}
+
+func (o *opening) mmap(size int64) (err error) {
+	o.mem, err = unix.Mmap(int(o.f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err == nil && o.mapped && o.last && size == int64(len(o.image)) {
+		err = o.f.Close() // as libraries do
+		o.f = nil
+	}
+	return err
+}
+
+func (o *opening) unmap() {
+	if o.mem != nil {
+		_ = unix.Munmap(o.mem)
+		o.mem = nil
+	}
+}
+
+// close lets go of the file; nil is fine.
+func (o *opening) close() {
+	if o == nil {
+		return
+	}
+	o.unmap()
+	if o.f != nil {
+		_ = o.f.Close()
+		o.f = nil
+	}
+}
+
+// complete writes the second generation. With a mapping nobody is told of that until the file is closed.
+func (o *opening) complete() error {
+	g2 := o.image[mmvimage.HdrG2 : mmvimage.HdrG2+8]
+	if o.last {
+		copy(o.mem[mmvimage.HdrG2:], g2)
+		return nil
+	}
+	_, err := o.f.WriteAt(g2, mmvimage.HdrG2)
+	return err
 }

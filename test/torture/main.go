@@ -122,15 +122,17 @@ func (t *torture) all(ctx context.Context) error {
 		share time.Duration // percent of the time
 		play  func(name string, d time.Duration) error
 	}{
-		{"rewriting", 15, t.rewriting(ctx, t.opts.tmpfs)},
-		{"names", 5, t.alone(ctx, t.opts.tmpfs, pidNames, nil)},
-		{"together/tmpfs", 30, func(n string, d time.Duration) error { return t.together(ctx, t.opts.tmpfs, n, d) }},
-		{"together/disk", 25, func(n string, d time.Duration) error { return t.together(ctx, t.opts.disk, n, d) }},
-		{"limits/files", 4, t.alone(ctx, t.opts.tmpfs, fewFiles, nil, "--max-files", strconv.Itoa(maxFiles))},
-		{"limits/descriptors", 4, t.alone(ctx, t.opts.disk, fewDescriptors, limited(40))},
+		{"rewriting", 25, t.rewriting(ctx, t.opts.tmpfs)},
+		{"churn/tmpfs", 6, t.alone(ctx, t.opts.tmpfs, churn, nil)},
+		{"churn/disk", 5, t.alone(ctx, t.opts.disk, churn, nil)},
+		{"names", 4, t.alone(ctx, t.opts.tmpfs, pidNames, nil)},
+		{"together/tmpfs", 22, func(n string, d time.Duration) error { return t.together(ctx, t.opts.tmpfs, n, d) }},
+		{"together/disk", 16, func(n string, d time.Duration) error { return t.together(ctx, t.opts.disk, n, d) }},
+		{"limits/files", 3, t.alone(ctx, t.opts.tmpfs, fewFiles, nil, "--max-files", strconv.Itoa(maxFiles))},
+		{"limits/descriptors", 3, t.alone(ctx, t.opts.disk, fewDescriptors, limited(40))},
 		{"blind/instances", 4, t.blind(ctx, t.opts.tmpfs, "instances")},
 		{"blind/watches", 4, t.blind(ctx, t.opts.disk, "watches")},
-		{"directory/tmpfs", 5, t.alone(ctx, t.opts.tmpfs, directories, nil)},
+		{"directory/tmpfs", 4, t.alone(ctx, t.opts.tmpfs, directories, nil)},
 		{"directory/disk", 4, t.alone(ctx, t.opts.disk, directories, nil)},
 	}
 	for _, s := range stages {

@@ -352,7 +352,8 @@ func (a *actor) viaPMCD(file string, c *contents) bool {
 		a.must(err)
 		return false
 	}
-	a.must(w.complete(f, image))
+	defer f.close()
+	a.must(f.complete())
 	if !a.pmcd.order(specOf(watched{file: file, c: c})) {
 		return false
 	}

@@ -123,7 +123,9 @@ func writeUntilKilled(args []string) error {
 		_, _ = io.Copy(io.Discard, orders)
 		os.Exit(0)
 	}()
+	var last *opening
 	for {
+		last.close()
 		c = c.shuffled(rng, c.mark+1)
 		w := rewriting{rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(2) == 0}
 		image := c.image().Build()
@@ -131,9 +133,10 @@ func writeUntilKilled(args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := w.complete(f, image); err != nil {
+		if err := f.complete(); err != nil {
 			return err
 		}
+		last = f
 		time.Sleep(time.Duration(rng.IntN(500)) * time.Microsecond)
 	}
 }

@@ -12,26 +12,32 @@ import (
 // mix what a file held at different times.
 func rewriters() map[string]func(a *actor, c *contents) error {
 	place := func(w rewriting) func(*actor, *contents) error {
+		var last *opening
 		return func(a *actor, c *contents) error {
-			image := c.image().Build()
-			f, err := w.begin(a.path(a.name), image)
-			if err != nil {
+			last.close()
+			f, err := w.begin(a.path(a.name), c.image().Build())
+			if last = f; err != nil {
 				return err
 			}
 			if a.rng.IntN(4) == 0 {
 				pause(a.rng.IntN(300))
 			}
-			return w.complete(f, image)
+			return f.complete()
 		}
 	}
+	mapped := place(rewriting{mapped: true, last: true})
+	same := []func(*actor, *contents) error{place(rewriting{}), place(rewriting{truncate: true})}
 	return map[string]func(*actor, *contents) error{
-		"looper":   place(rewriting{truncate: true, mapped: true, last: true}),
-		"mapper":   place(rewriting{mapped: true, last: true}),
+		"looper": place(rewriting{truncate: true, mapped: true, last: true}),
+		"mapper": func(a *actor, c *contents) error { // the same size, so that no event tells of anything
+			c.gap = 0
+			return mapped(a, c)
+		},
 		"writer":   place(rewriting{}),
 		"republic": place(rewriting{truncate: true, last: true}),
 		"sametime": func(a *actor, c *contents) error { // the same generation, which is often a time in seconds
 			c.gen = 7
-			return place(rewriting{truncate: a.rng.IntN(2) == 0})(a, c)
+			return same[a.rng.IntN(2)](a, c)
 		},
 		"renamer": func(a *actor, c *contents) error { return mmvimage.Write(a.path(a.name), c.image().Build()) },
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,7 +185,11 @@ func (s *stage) compare(a *agent, first bool) error {
 		a.usual = u
 		s.r.say("%s at rest: %v", a.name, u)
 	} else {
-		s.r.remember("%s: %v, then %v; slowest answer %v", a.name, a.usual, u, time.Duration(a.slowest.Load()).Round(time.Millisecond))
+		text := fmt.Sprintf("%s: %v, then %v", a.name, a.usual, u)
+		if d := time.Duration(a.slowest.Load()); d > 0 {
+			text += fmt.Sprintf("; slowest answer %v", d.Round(time.Millisecond))
+		}
+		s.r.remember("%s", text)
 	}
 	if u.files != len(s.watched) {
 		s.r.fail(growth, "%s has %d mappings of %d files", a.name, u.files, len(s.watched))
