@@ -79,7 +79,7 @@ func (s *session) fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 		p := pmids[i]
 		c, it := t.find(p)
 		if c == nil {
-			if p.Cluster() == 0 && p.Domain() == t.domain {
+			if p.Cluster() == 0 && t.ours(p) {
 				s.fetchControl(p, profile, b)
 			} else {
 				b.Status(p, pcpwire.ErrPMID)
@@ -122,7 +122,7 @@ func (s *session) count(pmids []pcpwire.PMID) int {
 	for i, p := range pmids {
 		if p>>10 != cluster>>10 || i == 0 {
 			cluster, slots = p, nil
-			if c := s.t.clusters[p.Cluster()]; c != nil && p.Domain() == s.t.domain {
+			if c := s.t.clusters[p.Cluster()]; c != nil && s.t.ours(p) {
 				slots = s.plan(c).slots
 			}
 		}

@@ -60,7 +60,7 @@ func (s *session) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
 
 func (s *session) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {
 	prefix := append([]byte(s.e.opts.Prefix), '.')
-	if pmid.Domain() == s.t.domain && pmid.Cluster() == 0 {
+	if pmid.Cluster() == 0 && s.t.ours(pmid) {
 		m := s.t.controlMetric(pmid.Item())
 		if m == nil {
 			return pcpwire.ErrPMID
@@ -78,7 +78,7 @@ func (s *session) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {
 }
 
 func (s *session) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
-	if pmid.Domain() == s.t.domain && pmid.Cluster() == 0 {
+	if pmid.Cluster() == 0 && s.t.ours(pmid) {
 		if m := s.t.controlMetric(pmid.Item()); m != nil {
 			return s.t.controlDesc(m), nil
 		}
@@ -115,7 +115,7 @@ func (s *session) Text(ident uint32, kind pcpwire.TextKind) ([]byte, error) {
 		return s.indomText(pcpwire.InDom(ident), kind)
 	}
 	pmid := pcpwire.PMID(ident)
-	if pmid.Domain() == s.t.domain && pmid.Cluster() == 0 {
+	if pmid.Cluster() == 0 && s.t.ours(pmid) {
 		m := s.t.controlMetric(pmid.Item())
 		switch {
 		case m == nil:
@@ -171,7 +171,7 @@ func (s *session) indomText(id pcpwire.InDom, kind pcpwire.TextKind) ([]byte, er
 }
 
 func (s *session) Store(set *pcpwire.ValueSet) error {
-	if set.PMID.Domain() != s.t.domain || set.PMID.Cluster() != 0 {
+	if !s.t.ours(set.PMID) || set.PMID.Cluster() != 0 {
 		return pcpwire.ErrPermission
 	}
 	return s.storeControl(set)
