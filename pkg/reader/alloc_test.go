@@ -72,7 +72,7 @@ func TestAllocs(t *testing.T) {
 func TestLoadAllocs(t *testing.T) {
 	img := mmvimage.New(1).Flags(mmvimage.Sentinel).InDom(1, "", "", mmvimage.Inst{ID: 1, Name: "a"}, mmvimage.Inst{ID: 2, Name: "b"})
 	for _, typ := range []int32{mmvimage.I32, mmvimage.U64, mmvimage.Float, mmvimage.Double, mmvimage.String, mmvimage.Elapsed} {
-		img.Metric(mmvimage.Metric{Name: fmt.Sprint(typ), Type: typ}).Metric(mmvimage.Metric{Name: fmt.Sprint(typ, "x"), Type: typ, InDom: 1})
+		img.Metric(mmvimage.Metric{Name: fmt.Sprintf("s%d", typ), Type: typ}).Metric(mmvimage.Metric{Name: fmt.Sprintf("x%d", typ), Type: typ, InDom: 1})
 	}
 	_, f := loadOne(t, img)
 	ws := wants(f.Catalog)

@@ -24,9 +24,9 @@ func thousand(version int32) *mmvimage.Image {
 // instances10k is a file of 10 metrics with 10,000 instances.
 func instances10k(version int32) *mmvimage.Image {
 	img := mmvimage.New(version)
-	var insts []mmvimage.Inst
-	for i := range 10000 {
-		insts = append(insts, mmvimage.Inst{ID: int32(i), Name: fmt.Sprintf("inst%d", i)})
+	insts := make([]mmvimage.Inst, 10000)
+	for i := range insts {
+		insts[i] = mmvimage.Inst{ID: int32(i), Name: fmt.Sprintf("inst%d", i)}
 	}
 	img.InDom(1, "", "", insts...)
 	for i := range 10 {
@@ -118,9 +118,9 @@ func BenchmarkOneOfMany(b *testing.B) {
 // BenchmarkLoad loads all values of one file.
 func BenchmarkLoad(b *testing.B) {
 	one := mmvimage.New(1)
-	var insts []mmvimage.Inst
-	for i := range 10000 {
-		insts = append(insts, mmvimage.Inst{ID: int32(i), Name: "i"})
+	insts := make([]mmvimage.Inst, 10000)
+	for i := range insts {
+		insts[i] = mmvimage.Inst{ID: int32(i), Name: "i"}
 	}
 	one.InDom(1, "", "", insts...).Metric(mmvimage.Metric{Name: "m", Type: mmvimage.U64, InDom: 1})
 	for _, bb := range []struct {

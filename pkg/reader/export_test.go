@@ -22,9 +22,9 @@ func (d *Dir) Watches() (watches, entries, polled, processes int) {
 	return watches, len(d.entries), len(d.polled), len(d.ps.byPID)
 }
 
-// ParseSparse is Parse of an image with only real bytes that are not holes.
-func ParseSparse(data []byte, real uint64) (*Catalog, error) {
-	return parse(data, real, TOCEntry{}, &scratch{})
+// ParseSparse is Parse of an image with only filled bytes that are not holes.
+func ParseSparse(data []byte, filled uint64) (*Catalog, error) {
+	return parse(data, filled, TOCEntry{}, &scratch{})
 }
 
 // WatchEvents is what Watch does with the events of w, which is none of the

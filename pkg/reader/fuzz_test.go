@@ -58,14 +58,14 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("another result: %v", err)
 			}
 		} else {
-			formatError(t, err)
+			wantFormatError(t, err)
 			if err.Error() == "" {
 				t.Fatal("no text")
 			}
 		}
-		real := uint64(len(b)) - min(uint64(holes), uint64(len(b)))
-		if c, _ = reader.ParseSparse(b, real); c != nil && uint64(c.Memory()) > 3*real+8192 {
-			t.Fatalf("%d bytes for %d", c.Memory(), real)
+		filled := uint64(len(b)) - min(uint64(holes), uint64(len(b)))
+		if c, _ = reader.ParseSparse(b, filled); c != nil && uint64(c.Memory()) > 3*filled+8192 {
+			t.Fatalf("%d bytes for %d", c.Memory(), filled)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func FuzzLive(f *testing.F) {
 		top = f.TempDir()
 	}
 	f.Fuzz(func(t *testing.T, steps []byte) {
-		dir, err := os.MkdirTemp(top, "reader-fuzz-")
+		dir, err := os.MkdirTemp(top, "reader-fuzz-") //nolint:usetesting // there
 		check0(t, err)
 		defer func() { check0(t, os.RemoveAll(dir)) }()
 		put(t, dir, "steady", steady)

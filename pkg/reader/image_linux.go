@@ -16,11 +16,11 @@ type imageReader struct {
 	parsing scratch
 }
 
-// read copies the file of size bytes; real is how many of them are not holes,
+// read copies the file of size bytes; filled is how many of them are not holes,
 // which are not read. Nor is the section skip, if it is one: it is left zero.
 // The file may change meanwhile: what is then wrong in the copy is for the
 // caller to find out.
-func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []byte, real uint64, err error) {
+func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []byte, filled uint64, err error) {
 	if size <= scratchSize && blocks*512 >= size && skip.Count == 0 {
 		if int64(len(r.scratch)) < size {
 			r.scratch = make([]byte, min(scratchSize, max(2*size, 64<<10)))
@@ -53,7 +53,7 @@ func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []by
 			break
 		}
 		n, err := preadFull(fd, r.large[start:end], start)
-		real += uint64(n)
+		filled += uint64(n)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -62,7 +62,7 @@ func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []by
 		}
 		off = end
 	}
-	return r.large, real, nil
+	return r.large, filled, nil
 }
 
 // release lets go of memory for an unusual file.

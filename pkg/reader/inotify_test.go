@@ -121,7 +121,7 @@ func TestNoInotify(t *testing.T) {
 func TestNoInotifyCost(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 50 {
-		put(t, dir, fmt.Sprint(i), counter("m", 10, 1))
+		put(t, dir, strconv.Itoa(i), counter("m", 10, 1))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, dir, reader.Options{NoInotify: true})
@@ -174,10 +174,10 @@ func limitedChild(args []string) error {
 		return os.WriteFile("/proc/sys/user/max_inotify_"+what, []byte(strconv.Itoa(n)), 0)
 	}
 	if err := limit("watches", 1); err != nil {
-		fmt.Println("ready skip", err)
+		say("skip " + err.Error())
 		return nil
 	}
-	fmt.Println("ready", func() string {
+	say(func() string {
 		// no watch is left for the link; it is polled
 		w := &limitedDir{}
 		if err := w.open(dir); err != nil {
@@ -186,7 +186,7 @@ func limitedChild(args []string) error {
 		if got := w.look(); got != "a loaded, link loaded" {
 			return got
 		}
-		f, err := os.OpenFile(filepath.Join(dir, "..", "far"), os.O_WRONLY, 0)
+		f, err := os.OpenFile(filepath.Join(dir, "..", "far"), os.O_WRONLY, 0) //nolint:gosec // a test's own file
 		if err != nil {
 			return err.Error()
 		}

@@ -77,7 +77,7 @@ func TestLayoutLater(t *testing.T) {
 		if l == nil || l != f.Layout() {
 			t.Fatal("no layout, or two")
 		}
-		var wants []Want
+		wants := make([]Want, 0, len(want.Metrics))
 		for i := range want.Metrics {
 			refs := want.Values(&want.Metrics[i])
 			if !slices.Equal(l.Refs(uint32(i)), refs) {

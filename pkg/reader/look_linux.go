@@ -86,9 +86,9 @@ func (d *Dir) scan(anew bool) {
 	slices.Sort(names)
 	d.setErr(nil)
 	d.scanned = true
-	for i := len(d.order) - 1; i >= 0; i-- {
-		if _, there := slices.BinarySearch(names, d.order[i].name); !there {
-			d.remove(d.order[i])
+	for _, e := range slices.Backward(d.order) {
+		if _, there := slices.BinarySearch(names, e.name); !there {
+			d.remove(e)
 		}
 	}
 	for _, n := range names {

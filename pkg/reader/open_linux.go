@@ -28,13 +28,13 @@ func (d *Dir) consider(name string) {
 		d.busy(d.find(name), fmt.Errorf("open: %w", err))
 	case link: // it may come to lead to something
 		d.skip(d.find(name), true)
-	case err == unix.ENOENT && e != nil:
+	case errors.Is(err, unix.ENOENT) && e != nil:
 		d.remove(e)
-	case err == unix.ENOENT:
+	case errors.Is(err, unix.ENOENT):
 	default:
 		e = d.find(name)
 		d.reject(e, fileID{}, fmt.Errorf("open: %w", err))
-		d.setPoll(e, err != unix.EACCES) // of a new mode the directory tells
+		d.setPoll(e, !errors.Is(err, unix.EACCES)) // of a new mode the directory tells
 	}
 }
 
@@ -75,7 +75,7 @@ func openPath(path string) (fd int, st status, link bool, err error) {
 func openFile(pathFD int, path string, id stamp) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
 	fd, err := open("/proc/self/fd/"+strconv.Itoa(pathFD), flags)
-	if err != unix.ENOENT {
+	if !errors.Is(err, unix.ENOENT) {
 		return fd, err
 	}
 	if fd, err = open(path, flags); err != nil { // no /proc
@@ -200,11 +200,11 @@ func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err er
 		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.size, d.opts.MaxFileSize)
 	}
 	skip := p.laterValues(fd, st)
-	data, real, err := d.img.read(fd, st.size, st.blocks, skip)
+	data, filled, err := d.img.read(fd, st.size, st.blocks, skip)
 	if err != nil {
 		return nil, raw, err
 	}
-	if c, err = parse(data, real, skip, &d.img.parsing); err != nil {
+	if c, err = parse(data, filled, skip, &d.img.parsing); err != nil {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte

@@ -25,11 +25,11 @@ func Parse(data []byte) (*Catalog, error) {
 	return parse(data, uint64(len(data)), TOCEntry{}, &scratch{})
 }
 
-// parse is Parse of an image of which only real bytes are not holes: a sparse
+// parse is Parse of an image of which only filled bytes are not holes: a sparse
 // file must not make us take the memory it does not take itself. If there is a
 // section skip it is that of the values, and not looked at.
-func parse(data []byte, real uint64, skip TOCEntry, s *scratch) (*Catalog, error) {
-	p := parser{data: data, size: uint64(len(data)), real: real, c: &Catalog{Size: uint64(len(data))}, scratch: s}
+func parse(data []byte, filled uint64, skip TOCEntry, s *scratch) (*Catalog, error) {
+	p := parser{data: data, size: uint64(len(data)), filled: filled, c: &Catalog{Size: uint64(len(data))}, scratch: s}
 	p.arena = p.arena[:0]
 	values := func() error {
 		if skip.Count == 0 {
@@ -77,7 +77,7 @@ type parser struct {
 	*scratch
 	data    []byte
 	size    uint64
-	real    uint64 // bytes of data that are not holes
+	filled  uint64 // bytes of data that are not holes
 	c       *Catalog
 	section [SectionLabels + 1]TOCEntry // Section is set where the file has it
 	domain  []domain                    // of each indom kept
@@ -255,8 +255,8 @@ func tocEntryOf(b []byte) TOCEntry {
 
 func (p *parser) toc() error {
 	const keep = 64 // entries kept in the Catalog: six make sense
-	if n := uint64(p.c.Header.TOCCount); n > p.real/TOCEntrySize {
-		return p.errorf(SectionHeader, -1, "toc count", offTOCCount, ErrCount, "%d entries in a sparse file with %d bytes of data", n, p.real)
+	if n := uint64(p.c.Header.TOCCount); n > p.filled/TOCEntrySize {
+		return p.errorf(SectionHeader, -1, "toc count", offTOCCount, ErrCount, "%d entries in a sparse file with %d bytes of data", n, p.filled)
 	}
 	for i := range uint64(p.c.Header.TOCCount) {
 		off := HeaderSize + i*TOCEntrySize
@@ -274,7 +274,7 @@ func (p *parser) toc() error {
 		}
 	}
 	p.slots = p.slots[:0]
-	if n := uint64(p.section[SectionStrings].Count); n <= p.real/StringSize {
+	if n := uint64(p.section[SectionStrings].Count); n <= p.filled/StringSize {
 		p.slots = cleared(p.slots, int(n))
 	}
 	return nil
@@ -299,8 +299,8 @@ func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
 		err = p.errorf(SectionTOC, i, "count", off+4, ErrCount, "%d %ss", e.Count, s)
 	case e.Count > 0 && !p.inside(e.Offset, uint64(e.Count), p.elem(s)):
 		err = p.errorf(SectionTOC, i, "offset", off+8, ErrBounds, "%d %ss of %d bytes from %d in a file of %d", e.Count, s, p.elem(s), e.Offset, p.size)
-	case uint64(e.Count) > p.real/p.elem(s) && s != SectionStrings && s != SectionInstances:
-		err = p.errorf(SectionTOC, i, "count", off+4, ErrCount, "%d %ss of %d bytes in a sparse file with %d bytes of data", e.Count, s, p.elem(s), p.real)
+	case uint64(e.Count) > p.filled/p.elem(s) && s != SectionStrings && s != SectionInstances:
+		err = p.errorf(SectionTOC, i, "count", off+4, ErrCount, "%d %ss of %d bytes in a sparse file with %d bytes of data", e.Count, s, p.elem(s), p.filled)
 	default:
 		p.section[s] = e
 		return nil
@@ -338,8 +338,8 @@ func (p *parser) text(off uint64) (t Text, ok bool) {
 // copy copies the string at off, which is inside the file.
 func (p *parser) copy(off uint64) Text {
 	b := p.data[off:min(off+StringSize, p.size)]
-	if n := bytes.IndexByte(b, 0); n >= 0 {
-		return p.add(b[:n])
+	if s, _, ok := bytes.Cut(b, []byte{0}); ok {
+		return p.add(s)
 	}
 	if len(b) < StringSize {
 		return 0
@@ -360,7 +360,7 @@ func (p *parser) name(off, n uint64) Text {
 // file; those which are would let a small file take any amount of memory.
 func (p *parser) add(b []byte) Text {
 	n := len(p.arena)
-	if uint64(n+len(b)+1) > p.real {
+	if uint64(n+len(b)+1) > p.filled {
 		if p.overlap == nil {
 			p.overlap = p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "more text than the file has bytes")
 		}

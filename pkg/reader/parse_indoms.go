@@ -8,7 +8,7 @@ func (p *parser) indoms() error {
 	p.serials = make(map[uint32]int32, sec.Count)
 	p.c.InDoms = make([]InDom, 0, sec.Count)
 	p.domain = make([]domain, 0, sec.Count)
-	left := p.real / p.elem(SectionInstances) // instances that the file has room for
+	left := p.filled / p.elem(SectionInstances) // instances that the file has room for
 	for i := range uint64(sec.Count) {
 		off := sec.Offset + i*InDomSize
 		d := InDom{Serial: p.u32(off), first: uint32(len(p.c.instances))}

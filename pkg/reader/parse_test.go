@@ -372,7 +372,7 @@ func TestUnfinished(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			formatError(t, err)
+			wantFormatError(t, err)
 			if got := reader.Unfinished(err); got != tt.want {
 				t.Errorf("Unfinished(%v) is %v", err, got)
 			}

@@ -2,7 +2,6 @@ package reader_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -130,7 +129,7 @@ func droppedChild(args []string) error {
 	if args[1] == "kill" {
 		d.NoPidfds()
 	}
-	fmt.Println("ready", states(d.Look()))
+	say(states(d.Look()))
 	return nil
 }
 

@@ -30,7 +30,7 @@ func TestProcess(t *testing.T) {
 		tasks, err := os.ReadDir("/proc/self/task")
 		check0(t, err)
 		for _, d := range tasks {
-			if id, err := strconv.Atoi(d.Name()); err == nil && id != os.Getpid() {
+			if id, err := strconv.ParseInt(d.Name(), 10, 32); err == nil && int(id) != os.Getpid() {
 				return int32(id)
 			}
 		}
@@ -225,15 +225,19 @@ func TestStrict(t *testing.T) {
 // innerChild is the first process of a PID namespace. It starts one with a pid
 // there that nobody has here, and says which.
 func innerChild(args []string) error {
-	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(args[0]), 0); err != nil {
+	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(args[0]), 0); err != nil { //nolint:gosec // a number
 		return err
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"wait"}, &syscall.ProcAttr{
-		Env: []string{childEnv + "=wait"}, Files: []uintptr{r.Fd(), 2, 2},
+		Env: []string{childEnv + "=wait"}, Files: []uintptr{r.Fd(), null.Fd(), 2},
 	})
 	if err != nil {
 		return err
@@ -250,9 +254,9 @@ func TestContainer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	c := start(t, "inner", &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}, strconv.Itoa(4194000))
-	inner, err := strconv.Atoi(c.said)
+	inner, err := strconv.ParseInt(c.said, 10, 32)
 	check0(t, err)
-	if unix.Kill(inner, 0) == nil {
+	if unix.Kill(int(inner), 0) == nil {
 		t.Skipf("%d runs here, too", inner)
 	}
 	put(t, dir, "a", of(int32(inner)))

@@ -67,8 +67,9 @@ func statAt(fd int, path []byte) (s status, err error) {
 			err = unix.Stat(string(path[:len(path)-1]), &st)
 		}
 		return status{
-			stamp: stamp{uint64(st.Dev), st.Ino, st.Size, st.Mode, st.Mtim.Nano(), st.Ctim.Nano()},
-			links: uint64(st.Nlink), blocks: st.Blocks,
+			stamp:  stamp{st.Dev, st.Ino, st.Size, st.Mode, st.Mtim.Nano(), st.Ctim.Nano()},
+			links:  uint64(st.Nlink), //nolint:unconvert // 32 bits on some architectures
+			blocks: st.Blocks,
 		}, err
 	default:
 		return status{}, errno

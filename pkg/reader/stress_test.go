@@ -82,7 +82,7 @@ func TestStress(t *testing.T) {
 		for i := 0; time.Now().Before(end); i++ {
 			m[36]++ // the steady file's cluster: no layout
 			m[36]--
-			if err := disturb(wild, dir, i); err != nil {
+			if err := disturb(wild, i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,7 +97,7 @@ func TestStress(t *testing.T) {
 }
 
 // disturb does the i-th thing to the wild file.
-func disturb(wild, dir string, i int) error {
+func disturb(wild string, i int) error {
 	which := i / 7 % 2
 	img := counter(fmt.Sprintf("l%d.", which), 50+which*30, uint64(which)*1e6).Generation(uint64(i + 1))
 	switch i % 7 {

@@ -129,7 +129,7 @@ func TestInstances(t *testing.T) {
 	img := mmvimage.New(2).Flags(mmvimage.Sentinel).
 		InDom(1, "", "", mmvimage.Inst{ID: 4, Name: "a"}, mmvimage.Inst{ID: 2, Name: "b"}, mmvimage.Inst{ID: 7, Name: "c"}, mmvimage.Inst{ID: 9, Name: "d"})
 	add := func(typ int32, vals ...mmvimage.Value) {
-		img.Metric(mmvimage.Metric{Name: fmt.Sprint(typ), Type: typ, InDom: 1, Values: vals})
+		img.Metric(mmvimage.Metric{Name: fmt.Sprintf("m%d", typ), Type: typ, InDom: 1, Values: vals})
 	}
 	add(mmvimage.U64, mmvimage.Int(1), mmvimage.Uint(none), mmvimage.Int(3), mmvimage.Uint(none))
 	add(mmvimage.I32, mmvimage.Uint(none), mmvimage.Int32(2), mmvimage.None(), mmvimage.Int32(-4))
@@ -142,7 +142,7 @@ func TestInstances(t *testing.T) {
 	if !f.Load(wants(f.Catalog), &v) {
 		t.Fatal("no values")
 	}
-	var got []string
+	got := make([]string, 0, len(f.Catalog.Metrics))
 	for i := range f.Catalog.Metrics {
 		got = append(got, values(&v, i, f.Catalog.Metrics[i].Type))
 	}

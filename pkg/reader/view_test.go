@@ -97,6 +97,12 @@ func parse(t testing.TB, image []byte) *reader.Catalog {
 	return c
 }
 
+// wantFormatError checks that err is a FormatError.
+func wantFormatError(t testing.TB, err error) {
+	t.Helper()
+	_ = formatError(t, err)
+}
+
 // formatError is the FormatError in err, which must be one.
 func formatError(t testing.TB, err error) *reader.FormatError {
 	t.Helper()

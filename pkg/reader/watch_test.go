@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -86,8 +85,8 @@ func TestWatch(t *testing.T) {
 		above := filepath.Join(top, "a", "b")
 		dir := filepath.Join(above, "mmv")
 		var calls atomic.Int64
+		opened := openedSince(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
 		check0(t, reader.Watch(ctx, dir+"/", time.Millisecond, func() { calls.Add(1) }))
 		step := func(what string, do func()) {
 			t.Helper()
@@ -124,22 +123,21 @@ func TestWatch(t *testing.T) {
 		step("all removed", func() { check0(t, os.RemoveAll(filepath.Join(top, "a"))) })
 		step("all made again", func() { check0(t, os.MkdirAll(dir, 0o755)) })
 		settle()
+		cancel()
+		eventually(t, "all is closed", func() bool { return len(opened()) == 0 })
 	})
 }
 
 // TestWatchEnds with its context; goleak sees whether its goroutines do.
 func TestWatchEnds(t *testing.T) {
-	before := descriptors(t)
-	opened := func() int {
-		return len(slices.DeleteFunc(descriptors(t), func(fd string) bool { return slices.Contains(before, fd) }))
-	}
+	opened := openedSince(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	check0(t, reader.Watch(ctx, t.TempDir(), time.Millisecond, func() {}))
-	if opened() == 0 {
+	if len(opened()) == 0 {
 		t.Error("nothing is open")
 	}
 	cancel()
-	eventually(t, "all is closed", func() bool { return opened() == 0 })
+	eventually(t, "all is closed", func() bool { return len(opened()) == 0 })
 }
 
 // TestWatchError is told of.

@@ -26,7 +26,7 @@ func onEach(t *testing.T, f func(t *testing.T, dir string)) {
 		return
 	}
 	t.Run("tmpfs", func(t *testing.T) {
-		dir, err := os.MkdirTemp(shm, "reader-test-")
+		dir, err := os.MkdirTemp(shm, "reader-test-") //nolint:usetesting // there
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ type watched struct {
 func watch(t testing.TB, path string, opts reader.Options) *watched {
 	t.Helper()
 	w := &watched{t: t}
-	fds := descriptors(t)
+	opened := openedSince(t)
 	opts.Report = func(r reader.Report) { w.reports = append(w.reports, r) }
 	d, err := reader.Open(path, opts)
 	if err != nil {
@@ -56,8 +56,7 @@ func watch(t testing.TB, path string, opts reader.Options) *watched {
 	w.Dir = d
 	t.Cleanup(func() {
 		d.Close()
-		left := slices.DeleteFunc(descriptors(t), func(fd string) bool { return slices.Contains(fds, fd) })
-		if len(left) > 0 {
+		if left := opened(); len(left) > 0 {
 			t.Errorf("still open: %s", strings.Join(left, ", "))
 		}
 		if m := mappings(t, path); len(m) > 0 {
@@ -65,6 +64,16 @@ func watch(t testing.TB, path string, opts reader.Options) *watched {
 		}
 	})
 	return w
+}
+
+// openedSince returns a function that lists what has been opened since, and is
+// open still.
+func openedSince(t testing.TB) func() []string {
+	t.Helper()
+	before := descriptors(t)
+	return func() []string {
+		return slices.DeleteFunc(descriptors(t), func(fd string) bool { return slices.Contains(before, fd) })
+	}
 }
 
 // descriptors lists what this process has open.
@@ -122,7 +131,7 @@ func (w *watched) look(want string) *reader.Snapshot {
 	w.t.Helper()
 	s := w.Look()
 	if got := states(s); got != want {
-		var errs []string
+		errs := make([]string, 0, len(s.Others))
 		for _, e := range s.Others {
 			errs = append(errs, fmt.Sprintf("%s: %v", e.Name, e.Err))
 		}
