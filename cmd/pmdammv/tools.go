@@ -7,6 +7,7 @@ import (
 	"pmdammv/cmd/pmdammv/internal/cli"
 	"pmdammv/cmd/pmdammv/internal/dump"
 	"pmdammv/cmd/pmdammv/internal/list"
+	"pmdammv/cmd/pmdammv/internal/watch"
 )
 
 // tool returns the sub-command of that name: it takes the arguments and returns
@@ -19,6 +20,8 @@ func tool(name string) func(args []string) int {
 		return list.NewCommand(toolEnv()).Run
 	case "check":
 		return check.NewCommand(toolEnv()).Run
+	case "watch":
+		return watch.NewCommand(toolEnv()).Run
 	default:
 		return nil
 	}

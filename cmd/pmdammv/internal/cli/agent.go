@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -66,6 +69,9 @@ func (a *Agent) Options() (exporter.Options, error) {
 		identities = ""
 	case "":
 		identities = filepath.Join(a.env.Conf("PCP_VAR_DIR"), "config", "pmda", fmt.Sprintf("%s.%d.identities", a.prefix, a.domain))
+	}
+	if _, err := os.Stat(identities); errors.Is(err, fs.ErrNotExist) {
+		identities = "" // no agent has kept any
 	}
 	o := exporter.Options{
 		Dir: dir, Prefix: a.prefix, Domain: a.domain, PCPVersion: a.env.Conf("PCP_VERSION"),
