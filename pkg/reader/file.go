@@ -67,7 +67,7 @@ func (f *File) Unmapped() bool {
 	if f.pid == 0 {
 		return false
 	}
-	mapped, known := maps(f.pid, f.id, f.Name)
+	mapped, known := mapsFile(f.pid, f.id, f.Name)
 	return known && !mapped
 }
 

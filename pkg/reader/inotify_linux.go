@@ -98,10 +98,15 @@ func (in *inotify) watchFile(e *entry, fd int) bool {
 		return false
 	case wd != e.wd:
 		in.unwatch(e)
-		e.wd = wd
-		in.files[wd] = append(in.files[wd], e) // there may be other links to it
+		in.share(e, wd)
 	}
 	return true
+}
+
+// share lets e have a watch that others may have, too: links to one file.
+func (in *inotify) share(e *entry, wd int32) {
+	e.wd = wd
+	in.files[wd] = append(in.files[wd], e)
 }
 
 func (in *inotify) unwatch(e *entry) {

@@ -192,6 +192,30 @@ func TestDangling(t *testing.T) {
 	})
 }
 
+// TestLaterLink gives a file another name when it is loaded already.
+func TestLaterLink(t *testing.T) {
+	onEach(t, func(t *testing.T, dir string) {
+		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		check0(t, os.WriteFile(a, counter("one", 1, 1).Build(), 0o644))
+		w := watch(t, dir, reader.Options{})
+		w.look("a loaded")
+		check0(t, os.Link(a, b))
+		w.look("a loaded, b loaded")
+		overwrite(t, b, counter("two", 1, 1).Build())
+		for _, f := range w.look("a loaded, b loaded").Files {
+			if got := names(f); got[0] != "two0" {
+				t.Errorf("%s is %v", f.Name, got)
+			}
+		}
+		check0(t, os.Remove(b))
+		w.look("a loaded")
+		overwrite(t, a, counter("six", 1, 1).Build())
+		if got := names(w.file("a")); got[0] != "six0" {
+			t.Errorf("a is %v", got)
+		}
+	})
+}
+
 // TestTwoLinks are two names of one file, which both follow it, and of which
 // either may go.
 func TestTwoLinks(t *testing.T) {

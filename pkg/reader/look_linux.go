@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -18,6 +19,9 @@ func (d *Dir) checkDir() {
 	now, err := d.stat("")
 	if err == nil && now.mode&unix.S_IFMT != unix.S_IFDIR {
 		err = unix.ENOTDIR
+	}
+	if shortage(err) {
+		return // what there is stays
 	}
 	if err != nil {
 		d.lose(fmt.Errorf("stat %s: %w", d.path, err))
@@ -161,8 +165,8 @@ func (d *Dir) fileEvents() {
 		d.scanned = false
 		return
 	}
-	for n, mask := range names {
-		if e := d.entries[n]; mask&unix.IN_MODIFY != 0 && e != nil && e.file != nil {
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		if e := d.entries[n]; names[n]&unix.IN_MODIFY != 0 && e != nil && e.file != nil {
 			d.setWritten(e, true)
 		}
 		d.consider(n)

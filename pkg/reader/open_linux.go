@@ -152,6 +152,14 @@ func (d *Dir) watchLinks(e *entry, st *status, link bool, pathFD int) {
 	}
 	watched := d.in.watchFile(e, pathFD)
 	d.setPoll(e, link || !watched)
+	if !watched || st.links == 1 {
+		return
+	}
+	for _, o := range d.order { // one that had no other name when it was looked at
+		if o.wd < 0 && o.id.dev == st.dev && o.id.ino == st.ino {
+			d.in.share(o, e.wd)
+		}
+	}
 }
 
 // open opens, copies and parses the file; fd is -1 where it could not be, or
@@ -317,7 +325,7 @@ func (d *Dir) writer(e *entry, id fileID, h *Header) (host int32, err error) {
 	}
 	e.pid = pid
 	if d.opts.Process == ProcessStrict {
-		if mapped, known := maps(p.host, id, e.name); known && !mapped {
+		if mapped, known := mapsFile(p.host, id, e.name); known && !mapped {
 			d.unwatchWriter(e)
 			return 0, fmt.Errorf("process %d does not map the file: %w", pid, ErrGone)
 		}

@@ -90,8 +90,8 @@ func (ps *processes) watchInner(e *entry, pid int32, id fileID) *process {
 	}
 	hosts := slices.Clone(ps.innermost(pid))
 	slices.SortStableFunc(hosts, func(a, b int32) int {
-		x, _ := maps(a, id, e.name)
-		y, _ := maps(b, id, e.name)
+		x, _ := mapsFile(a, id, e.name)
+		y, _ := mapsFile(b, id, e.name)
 		return cmp.Compare(btoi(y), btoi(x))
 	})
 	for _, host := range hosts {
@@ -247,11 +247,11 @@ func (ps *processes) innermost(pid int32) []int32 {
 	return ps.inner[pid]
 }
 
-// maps tells whether the process maps the file of that id and name; known is
+// mapsFile tells whether the process maps the file of that id and name; known is
 // false where that cannot be seen. Some file systems (btrfs, overlayfs) show
 // another device there than stat(2), so the same inode number and name is
 // enough.
-func maps(pid int32, id fileID, name string) (mapped, known bool) {
+func mapsFile(pid int32, id fileID, name string) (mapped, known bool) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return false, false
