@@ -13,6 +13,10 @@ const chunk = 512
 // meanwhile, before such files are left out of it.
 const tries = 3
 
+// restlessFor is for how many such replies a file that was replaced is one of
+// those.
+const restlessFor = 100
+
 // Fetch is for pmda. Values are loaded into memory of the session's own, file
 // by file, and encoded from there. A file that was rewritten since Begin would
 // be read with its old layout: so at the end the directory must be as quiet as
@@ -28,21 +32,34 @@ func (s *session) Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 	return nil
 }
 
-// fetchAgain is for the case that something has happened since Begin.
+// fetchAgain is for the case that something has happened since Begin. What was
+// written to may be as it was, and have been another file in between: so the
+// reply is made anew in any case. After some tries the files that are replaced
+// all the time are left out of it, and what else is written to is taken for
+// values.
 func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) {
-	skip := map[string]bool{} // names of files that are written to all the time
+	s.again++
+	skip := map[string]bool{}
 	for n := 1; ; n++ {
 		old := s.t.snap
 		s.End()
 		s.Begin()
-		again := false
 		if s.t.snap.Touches != old.Touches {
 			for _, name := range replaced(old.Files, s.t.snap.Files) {
-				again = again || !skip[name]
-				skip[name] = skip[name] || n >= tries
+				s.restless[name] = s.again
 			}
 		}
-		if !again { // nothing that was read
+		again := n < tries
+		if !again {
+			for name, last := range s.restless {
+				if s.again-last > restlessFor {
+					delete(s.restless, name)
+				} else if !skip[name] {
+					skip[name], again = true, true
+				}
+			}
+		}
+		if !again {
 			return
 		}
 		s.fetch(pmids, profile, b, skip)

@@ -22,6 +22,9 @@ type session struct {
 	inst1 [1]int32
 	bits1 [1]uint64
 
+	again    uint64            // replies that were made anew
+	restless map[string]uint64 // files that were replaced in one of them, and in which last
+
 	// Simple metrics of one file: slots, types and what was found there.
 	offs  [chunk]uint32
 	types [chunk]pcpwire.Type
@@ -31,7 +34,7 @@ type session struct {
 // Open is for pmda.
 func (e *Exporter) Open() pmda.Session {
 	e.Refresh()
-	return &session{e: e}
+	return &session{e: e, restless: map[string]uint64{}}
 }
 
 func (s *session) Close() {}
