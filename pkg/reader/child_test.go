@@ -23,6 +23,7 @@ var children = map[string]func(args []string) error{
 	"inner":   innerChild,
 	"limited": limitedChild,
 	"dropped": droppedChild,
+	"noproc":  noProcChild,
 }
 
 // say tells the test that has started this process that it is ready, and what

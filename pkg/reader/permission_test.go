@@ -153,3 +153,51 @@ func TestDroppedPrivileges(t *testing.T) {
 		}
 	}
 }
+
+// noProcChild looks where there is no /proc, and prints what it finds, before
+// and after what a link leads to was written over.
+func noProcChild(args []string) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount("none", "/proc", "tmpfs", 0, ""); err != nil {
+		return err
+	}
+	d, err := reader.Open(args[0], reader.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	before := states(d.Look())
+	f, err := os.OpenFile(args[1], os.O_WRONLY, 0) //nolint:gosec // a test's own file
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(counter("n", 1, 1).Build(), 0); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	for _, f := range d.Look().Files {
+		before += ", " + f.Name + " " + names(f)[0]
+	}
+	say(before)
+	return nil
+}
+
+// TestNoProc does without /proc.
+func TestNoProc(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs to be root to hide /proc")
+	}
+	dir, far := t.TempDir(), filepath.Join(t.TempDir(), "far")
+	put(t, dir, "a", of(int32(os.Getpid())))
+	put(t, dir, "b", of(nobody))
+	check0(t, os.WriteFile(far, counter("m", 1, 1).Build(), 0o644))
+	check0(t, os.Symlink(far, filepath.Join(dir, "l")))
+	c := start(t, "noproc", &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}, dir, far)
+	if want := "a loaded, b dead, l loaded, a m0, l n0"; c.said != want {
+		t.Errorf("%s, want %s", c.said, want)
+	}
+}
