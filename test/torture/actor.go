@@ -190,15 +190,21 @@ func (a *actor) expectNothing(file string) {
 	if s.was == nil || s.known == 0 {
 		return
 	}
+	if set := a.anything(s); set != nil {
+		a.fail(wrong, file, "%v has %d values that are no longer there", set.PMID, set.NumVal)
+	}
+}
+
+// anything returns a value set of the contents that a file had last, nil if there is none. Another file may have the
+// number now, with other values.
+func (a *actor) anything(s *state) *pcpwire.ValueSet {
 	sets := a.c.fetch(s.was.pmids(s.known))
 	for i := range sets {
-		// Another file may have the number now, with other values.
-		none := sets[i].NumVal <= 0 || check(s.was.tag, &sets[i], func(int32, uint32, uint32) {}) != ""
-		if !none {
-			a.fail(wrong, file, "%v has %d values that are no longer there", sets[i].PMID, sets[i].NumVal)
-			return
+		if sets[i].NumVal > 0 && check(s.was.tag, &sets[i], func(int32, uint32, uint32) {}) == "" {
+			return &sets[i]
 		}
 	}
+	return nil
 }
 
 // metadata asks for all else about a file.

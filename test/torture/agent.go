@@ -31,6 +31,7 @@ type agent struct {
 	usual    usage         // after the warm-up
 	dumped   atomic.Bool
 	slowest  atomic.Int64 // answer
+	starved  *starvation
 }
 
 // environment is that of a program that shall find nothing of the machine's own PCP settings.
@@ -87,6 +88,7 @@ func startAgent(r *report, fatal func(), dir, name string, socket bool, wrap fun
 	}
 	closeFiles(cmd)
 	a.pid = cmd.Process.Pid
+	a.starved = newStarvation(a.pid, a.done)
 	go a.wait(cmd)
 	return a, nil
 }

@@ -140,7 +140,7 @@ func (a *actor) truncate(file string) {
 	a.did("truncated %s to %d of %d", file, size, at.Size)
 	a.must(os.Truncate(a.path(file), int64(size)))
 	if a.blind && size > 0 { // what is still there of the last page can be read without a fault
-		a.waitGone(file)
+		a.waitNothing(file)
 		return
 	}
 	a.expectNothing(file)

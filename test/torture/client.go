@@ -78,7 +78,7 @@ func (c *client) ask(req pcpwire.PDU) pcpwire.PDU {
 		}
 		c.a.fatal()
 	case d > c.a.r.tooSlow:
-		c.a.r.fail(slow, "%s answers %.200s after %v", c.a.name, brief(req), d)
+		c.a.r.late(c.a, d, brief(req))
 	}
 	if c.err != nil {
 		return nil

@@ -5,7 +5,8 @@ JSON each: {"names", "items", "tag", "mark", "insts"} of a file that must be the
 client.py archive PATH SPEC: checks what pmlogger has logged.
 
 SPEC is a file with a list of {"names", "items", "tag", "insts", "live"}. What is found is written as lines of JSON:
-{"wrong"} or {"missed"} with a text, {"done"} after each line of input, {"end", "fetches", "slowest"}.
+{"wrong"}, {"missed"} or {"blinked", "file"} with a text, {"late"} with seconds, {"done"} after each line of input, {"end",
+"fetches", "slowest"}.
 """
 import ctypes
 import json
@@ -21,6 +22,7 @@ KINDS = [cpmapi.PM_TYPE_U64, cpmapi.PM_TYPE_64, cpmapi.PM_TYPE_U32, cpmapi.PM_TY
          cpmapi.PM_TYPE_FLOAT, cpmapi.PM_TYPE_STRING]
 BITS = {cpmapi.PM_TYPE_DOUBLE: 21, cpmapi.PM_TYPE_U32: 16, cpmapi.PM_TYPE_32: 16, cpmapi.PM_TYPE_FLOAT: 8}
 EACH_FROM = 500
+LATE = 5
 
 
 def say(**what):
@@ -68,6 +70,9 @@ class File:
             n = result.contents.get_numval(at)
             want = len(self.spec["insts"]) if item >= EACH_FROM else 1
             kind = KINDS[item % 7]
+            if n < 0 and not self.spec["live"]:
+                say(blinked="%s: %s" % (self.spec["names"][i], pmapi.pmErr(n).message()), file=self.spec["names"][0])
+                return out, None
             if n < 0:
                 return out, "%s: %s" % (self.spec["names"][i], pmapi.pmErr(n).message())
             if n != want and (n > 0 or self.spec["live"]):
@@ -114,7 +119,10 @@ class Client:
         try:
             return call(*args)
         finally:
-            self.slowest = max(self.slowest, time.monotonic() - start)
+            took = time.monotonic() - start
+            self.slowest = max(self.slowest, took)
+            if took > LATE:
+                say(late=took)
 
     def watch(self, files):
         pmids = [p for f in files for p in f.pmids]

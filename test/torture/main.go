@@ -54,7 +54,7 @@ func run(args []string) error {
 	defer stop()
 	t := &torture{r: newReport(os.Stderr), opts: *opts}
 	if opts.racy {
-		t.r.tooSlow = tooSlowRacy
+		t.r.tooSlow = tooSlowRacy // also for client.py, which tells of more
 	}
 	err = t.all(ctx)
 	if ctx.Err() != nil {

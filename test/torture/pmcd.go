@@ -47,11 +47,15 @@ type pmcd struct {
 
 // finding is a line that the client says.
 type finding struct {
-	Wrong, Missed string
-	Done, End     bool
-	Fetches       int64
-	Slowest       float64
+	Wrong, Missed, Blinked string
+	File                   string // that has blinked
+	Done, End              bool
+	Late                   float64
+	Fetches                int64
+	Slowest                float64
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // startPMCD starts all of it; the watched files are there.
 func startPMCD(s *stage) (*pmcd, error) {
@@ -80,6 +84,13 @@ func startPMCD(s *stage) (*pmcd, error) {
 		return p, err
 	}
 	go p.watch()
+	store, err := p.client("pmstore", "-h", "127.0.0.1", "pmcd.control.timeout", "60") // what is late, the clients judge
+	if err != nil {
+		return p, err
+	}
+	if out, err := store.CombinedOutput(); err != nil {
+		return p, fmt.Errorf("pmstore: %w: %s", err, out)
+	}
 	if err := p.startClient(); err != nil {
 		return p, err
 	}
@@ -98,6 +109,7 @@ func (p *pmcd) findAgent() error {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
 			if bytes.HasPrefix(line, []byte(p.s.opts.agent+"\x00")) && p.isChild(pid) {
 				p.agent.pid = pid
+				p.agent.starved = newStarvation(pid, p.done)
 				return nil
 			}
 		}
@@ -205,10 +217,23 @@ func (p *pmcd) listen(out io.Reader, ready chan<- bool) {
 			p.s.r.fail(wrong, "%s: through pmcd: %s", p.s.name, f.Wrong)
 		case f.Missed != "":
 			p.s.r.fail(missed, "%s: through pmcd: %s", p.s.name, f.Missed)
+		case f.Blinked != "":
+			p.blinked(f)
+		case f.Late > 0:
+			p.s.r.late(p.agent, seconds(f.Late), "through pmcd")
 		case f.Done:
 			ready <- true
 		case f.End:
 			p.end = f
+		}
+	}
+}
+
+// blinked judges that a metric of a watched file was not there.
+func (p *pmcd) blinked(f finding) {
+	for _, w := range p.s.watched {
+		if w.c.names(w.file)[0] == f.File && !w.flux.long() {
+			p.s.r.fail(wrong, "%s: through pmcd: %s", p.s.name, f.Blinked)
 		}
 	}
 }
@@ -264,11 +289,7 @@ func (p *pmcd) finish() error {
 	p.py = nil
 	p.s.r.requests.Add(p.end.Fetches)
 	p.s.r.count("fetches through pmcd", int(p.end.Fetches))
-	d := time.Duration(p.end.Slowest * float64(time.Second))
-	most(&p.s.r.slowest, d)
-	if d > p.s.r.tooSlow {
-		p.s.r.fail(slow, "%s: through pmcd an answer took %v", p.s.name, d)
-	}
+	most(&p.s.r.slowest, seconds(p.end.Slowest))
 	_ = p.logger.Process.Signal(syscall.SIGTERM)
 	err := p.logger.Wait()
 	p.logger = nil

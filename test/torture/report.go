@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type report struct {
 	faults    atomic.Int64
 	slowest   atomic.Int64
 	tooSlow   time.Duration
+	self      *starvation
 	cut       atomic.Int64 // slowest answer after the truncation of 500 of 1000 files
 
 	mu       sync.Mutex
@@ -44,7 +46,7 @@ type report struct {
 }
 
 func newReport(out io.Writer) *report {
-	return &report{out: out, tooSlow: tooSlow, began: time.Now(), failures: map[string]int{}, done: map[string]int{}}
+	return &report{out: out, self: newStarvation(os.Getpid(), nil), tooSlow: tooSlow, began: time.Now(), failures: map[string]int{}, done: map[string]int{}}
 }
 
 // say prints a line with the time since the start.

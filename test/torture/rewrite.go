@@ -57,7 +57,7 @@ func newRewritten(s *stage, name string) (watched, error) {
 		c.addItem(item%7 + item/7*eachFrom + 7*rng.Uint32N(60))
 	}
 	c.setInsts(3, rng)
-	return watched{file: name, c: c}, mmvimage.Write(s.mmv+"/"+name, c.image().Build())
+	return watched{file: name, c: c, flux: &flux{}}, mmvimage.Write(s.mmv+"/"+name, c.image().Build())
 }
 
 // rewrites lets a rewriter work, and asks now and then, if its client has an agent to ask.
@@ -69,7 +69,10 @@ func rewrites(w watched, write func(*actor, *contents) error) func(*actor) {
 			n++
 			c = c.shuffled(a.rng, a.newMark())
 			a.did("contents %d (generation %d), items %v", c.mark, c.gen, c.items)
-			if err := write(a, c); err != nil {
+			w.flux.begin()
+			err := write(a, c)
+			w.flux.end()
+			if err != nil {
 				a.must(err)
 				return
 			}

@@ -77,7 +77,7 @@ func fewDescriptors(a *actor) {
 		a.publish(file, c)
 		kill(cmd)
 		a.did("killed process %d", c.pid)
-		a.waitGone(file)
+		a.waitNothing(file)
 		for range 20 {
 			a.step(file + "x")
 		}
@@ -85,19 +85,20 @@ func fewDescriptors(a *actor) {
 	}
 }
 
-// waitGone waits until a file is no longer exported, which may take somewhat more than a second.
-func (a *actor) waitGone(file string) {
+// waitNothing waits until a file has no values any more, where nothing tells of that, so that it may take somewhat more
+// than a second.
+func (a *actor) waitNothing(file string) {
 	s := a.state(file)
-	for deadline := time.Now().Add(3 * time.Second); a.more(); time.Sleep(10 * time.Millisecond) {
-		if pmid, _ := a.c.pmid(s.was.names(file)[0]); pmid == 0 {
+	for deadline := time.Now().Add(10 * time.Second); a.more(); time.Sleep(10 * time.Millisecond) {
+		if a.anything(s) == nil {
 			break
 		}
 		if time.Now().After(deadline) {
-			a.fail(wrong, file, "it is still there three seconds later")
+			a.fail(wrong, file, "it still has values ten seconds later")
 			break
 		}
 	}
-	s.c, s.known = nil, 0
+	s.c = nil
 }
 
 // directories does everything to the directory itself.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"pmdammv/pkg/pcpwire"
@@ -21,6 +22,31 @@ type watched struct {
 	// live says that its values count up one by one and are always there. Else the whole file is written anew again and
 	// again: all values of one answer have one mark, or there are none.
 	live bool
+	flux *flux // of one that is not live
+}
+
+// flux is how long a file is being written: after five seconds its names may go.
+type flux struct {
+	begun   atomic.Int64 // Unix time in ns, 0: it is complete
+	tooLong atomic.Int64 // when the last one ended that took too long
+}
+
+const longFlux = 3 * time.Second
+
+func (f *flux) begin() { f.begun.Store(time.Now().UnixNano()) }
+
+func (f *flux) end() {
+	now := time.Now().UnixNano()
+	if now-f.begun.Load() > int64(longFlux) {
+		f.tooLong.Store(now)
+	}
+	f.begun.Store(0)
+}
+
+// long tells whether the file is, or was a moment ago, being written for too long.
+func (f *flux) long() bool {
+	now, begun := time.Now().UnixNano(), f.begun.Load()
+	return begun != 0 && now-begun > int64(longFlux) || now-f.tooLong.Load() < int64(longFlux)
 }
 
 // steady is a file whose values are counted up.
@@ -143,6 +169,8 @@ func (w *watcher) find(c *client) string {
 		switch {
 		case c.err != nil:
 			return ""
+		case pmid == 0 && !w.live && w.flux.long():
+			return ""
 		case pmid == 0 || pmid.Item() != w.c.items[i]:
 			return fmt.Sprintf("%s is %v (%v)", name, pmid, st)
 		case len(w.pmids) == i:
@@ -176,6 +204,8 @@ func (w *watcher) check(sets []pcpwire.ValueSet) (problem string) {
 		set := &sets[i]
 		want := len(w.c.instances(set.PMID.Item()))
 		switch {
+		case set.NumVal < 0 && !w.live && w.flux.long():
+			return ""
 		case set.NumVal < 0:
 			return fmt.Sprintf("%v is %v", set.PMID, pcpwire.Status(set.NumVal))
 		case w.live && int(set.NumVal) != want, set.NumVal > 0 && int(set.NumVal) != want:
