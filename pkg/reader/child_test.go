@@ -24,6 +24,7 @@ var children = map[string]func(args []string) error{
 	"limited": limitedChild,
 	"dropped": droppedChild,
 	"noproc":  noProcChild,
+	"sandbox": sandboxChild,
 }
 
 // say tells the test that has started this process that it is ready, and what

@@ -10,6 +10,9 @@ import (
 // NoPidfds makes d do without pidfds, as old kernels and some sandboxes do.
 func (d *Dir) NoPidfds() { d.ps.noPidfd = true }
 
+// SetMaxMappings is how many mappings d may have from now on.
+func (d *Dir) SetMaxMappings(n int) { d.maxMaps = n }
+
 // Watches is how many watches of the kernel d believes to have, and how many
 // names, polled names and processes it knows.
 func (d *Dir) Watches() (watches, entries, polled, processes int) {

@@ -193,6 +193,33 @@ func sparse(section uint32, n, elem uint64) func(*testing.T, string) {
 	}
 }
 
+// TestMaxMappings leaves some to the rest of the process.
+func TestMaxMappings(t *testing.T) {
+	dir := t.TempDir()
+	for _, n := range []string{"a", "b", "c"} {
+		put(t, dir, n, counter("m", 1, 1))
+	}
+	put(t, dir, "d", counter("m", 1, 1).Generations(1, 0))
+	w := watch(t, dir, reader.Options{})
+	w.SetMaxMappings(4) // two each: a file's, and its header to be compared
+	for range 3 {
+		w.look("a loaded, b loaded, c pending, d pending")
+	}
+	if err := w.other("c").Err; !errors.Is(err, unix.ENOMEM) {
+		t.Errorf("error %v", err)
+	}
+	put(t, dir, "d", counter("m", 1, 1))
+	w.look("a loaded, b loaded, c pending, d pending")
+	put(t, dir, "b", counter("n", 1, 1)) // no room for both of its mappings at once
+	w.look("a loaded, b held, b pending, c pending, d pending")
+	w.Reap()
+	w.look("a loaded, b loaded, c pending, d pending")
+	check0(t, os.Remove(filepath.Join(dir, "a")))
+	w.Look()
+	w.Reap()
+	w.look("b loaded, c loaded, d pending")
+}
+
 // TestDescriptors runs out of them. What is loaded stays; what changes is
 // held until there are some again.
 func TestDescriptors(t *testing.T) {

@@ -236,19 +236,100 @@ func TestFaults(t *testing.T) {
 func TestSuspect(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	put(t, dir, "a", counter("m", 1, 1))
+	put(t, dir, "a", big())
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, dir, reader.Options{NoInotify: true})
 		f := w.file("a")
-		overwrite(t, path, counter("longer", 3, 1).Generation(5).Build())
+		check0(t, os.Truncate(path, 4096)) // its header is as it was
+		w.look("a loaded")
+		var v reader.Values
+		if f.Load(wants(f.Catalog), &v) {
+			t.Error("values that are not there")
+		}
+		w.look("a rejected")
+	})
+}
+
+// TestGeneration has no values of another generation.
+func TestGeneration(t *testing.T) {
+	w, f := loadOne(t, counter("m", 1, 1))
+	m := live(t, filepath.Join(w.Path(), "a"))
+	for _, off := range []uint64{mmvimage.HdrG1, mmvimage.HdrG2} {
+		mmvimage.PutU64(m, off, 5)
 		var v reader.Values
 		if f.Load(wants(f.Catalog), &v) {
 			t.Error("values of another generation")
 		}
-		if got := names(w.file("a")); got[0] != "longer0" {
-			t.Errorf("a is %v", got)
+		mmvimage.PutU64(m, off, mmvimage.DefaultGeneration)
+		if diff := cmp.Diff([]uint64{1}, all(t, f)); diff != "" {
+			t.Error(diff)
 		}
-	})
+	}
+}
+
+// TestLoadSlots gives what Load does, apart from sentinels.
+func TestLoadSlots(t *testing.T) {
+	img := mmvimage.New(1).Flags(mmvimage.Sentinel)
+	numbers := []struct {
+		typ   int32
+		value mmvimage.Value
+		none  bool
+	}{
+		{mmvimage.I32, mmvimage.Int32(-7), false}, {mmvimage.U32, mmvimage.Uint(none), true},
+		{mmvimage.U64, mmvimage.Uint(none - 1), false}, {mmvimage.I64, mmvimage.Int(-1), true},
+		{mmvimage.Float, mmvimage.Float32(0.5), false}, {mmvimage.Float, mmvimage.Float32(float32(math.NaN())), true},
+		{mmvimage.Double, mmvimage.Float64(-0.5), false}, {mmvimage.Double, mmvimage.Float64(math.NaN()), true},
+	}
+	for _, n := range numbers {
+		img.Metric(mmvimage.Metric{Name: "m", Type: n.typ, Values: []mmvimage.Value{n.value}})
+	}
+	w, f := loadOne(t, img)
+	l := f.Layout()
+	var offs []uint32
+	for i := range numbers {
+		offs = append(offs, l.Refs(uint32(i))[0].Off)
+	}
+	bits := make([]uint64, len(offs))
+	if !f.LoadSlots(offs, bits) {
+		t.Fatal("no values")
+	}
+	var v reader.Values
+	f.Load(wants(f.Catalog), &v)
+	k := 0
+	for i, n := range numbers {
+		typ := reader.Type(n.typ)
+		if got := reader.SentinelOf(typ, bits[i]); got != n.none {
+			t.Errorf("%d: sentinel %v", i, got)
+		}
+		if n.none {
+			continue
+		}
+		got := bits[i]
+		if n.typ == mmvimage.I32 || n.typ == mmvimage.Float {
+			got = uint64(reader.Narrow(got))
+		}
+		if got != v.Bits[k] {
+			t.Errorf("%d: %#x, want %#x", i, got, v.Bits[k])
+		}
+		k++
+	}
+	check0(t, os.Truncate(filepath.Join(w.Path(), "a"), 0))
+	if f.LoadSlots(offs, bits) {
+		t.Error("values that are not there")
+	}
+	w.Look()
+	w.Reap()
+	if f.LoadSlots(offs, bits) {
+		t.Error("values of a File that is unmapped")
+	}
+}
+
+func TestKnown(t *testing.T) {
+	for typ, want := range map[reader.Type]bool{-2: false, -1: true, 0: true, 6: true, 7: false, 8: false, 9: true, 10: false, 255: false} {
+		if got := typ.Known(); got != want {
+			t.Errorf("%d: %v", typ, got)
+		}
+	}
 }
 
 // TestReap keeps what an answer in progress uses.
