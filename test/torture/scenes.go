@@ -210,7 +210,7 @@ func (t *torture) blind(ctx context.Context, base, kind string) func(string, tim
 			if err != nil {
 				break
 			}
-			defer unix.Close(fd) //nolint:errcheck,revive // at the end of the stage
+			defer unix.Close(fd) //nolint:errcheck // at the end of the stage
 		}
 		return t.alone(ctx, base, churn, nil)(name, d)
 	}
