@@ -35,9 +35,11 @@ type options struct {
 }
 
 const usage = `Usage: pmdammv [options]
+       pmdammv check | dump | list | watch | completion ...
 
 pmdammv is a PMDA: pmcd starts it, or is told where it listens, and asks it
 for the metrics in the memory-mapped-value files in $PCP_TMP_DIR/mmv.
+The second form is for people: pmdammv help says more.
 
 Options:
 `
@@ -49,6 +51,27 @@ func parseOptions(args []string) (*options, error) {
 	if o.name == "pmdapmproxy" {
 		o.prefix, o.domain = "pmproxy", 4
 	}
+	f := o.flags()
+	help := f.BoolP("help", "?", false, "show this and exit")
+	showVersion := f.BoolP("version", "V", false, "show the version and exit")
+	if err := f.Parse(args[1:]); err != nil {
+		return nil, err
+	}
+	switch {
+	case *help:
+		_, err := fmt.Fprint(os.Stdout, usage, f.FlagUsages()) //nolint:forbidigo // not an agent then
+		return nil, cmp.Or(err, pflag.ErrHelp)
+	case *showVersion:
+		_, err := fmt.Fprintln(os.Stdout, "pmdammv version", version) //nolint:forbidigo // not an agent then
+		return nil, cmp.Or(err, pflag.ErrHelp)
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	return o, o.check()
+}
+
+// flags defines the options, with their present values as defaults.
+func (o *options) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet(o.name, pflag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.SortFlags = false
@@ -66,22 +89,7 @@ func parseOptions(args []string) (*options, error) {
 	f.StringVar(&o.processCheck, "process-check", "host", "whether the writer runs: host, any (also in PID namespaces below),\nstrict (it must map the file) or off")
 	f.IntVar(&o.maxFiles, "max-files", 10000, "most files to map")
 	f.Int64Var(&o.maxFileSize, "max-file-size", 256<<20, "largest file to map, in `bytes`")
-	help := f.BoolP("help", "?", false, "show this and exit")
-	showVersion := f.BoolP("version", "V", false, "show the version and exit")
-	if err := f.Parse(args[1:]); err != nil {
-		return nil, err
-	}
-	switch {
-	case *help:
-		_, err := fmt.Fprint(os.Stdout, usage, f.FlagUsages()) //nolint:forbidigo // not an agent then
-		return nil, cmp.Or(err, pflag.ErrHelp)
-	case *showVersion:
-		_, err := fmt.Fprintln(os.Stdout, "pmdammv version", version) //nolint:forbidigo // not an agent then
-		return nil, cmp.Or(err, pflag.ErrHelp)
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	}
-	return o, o.check()
+	return f
 }
 
 func (o *options) check() error {

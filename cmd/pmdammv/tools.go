@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
+
+	"github.com/spf13/pflag"
 
 	"pmdammv/cmd/pmdammv/internal/check"
 	"pmdammv/cmd/pmdammv/internal/cli"
+	"pmdammv/cmd/pmdammv/internal/complete"
 	"pmdammv/cmd/pmdammv/internal/dump"
 	"pmdammv/cmd/pmdammv/internal/list"
 	"pmdammv/cmd/pmdammv/internal/watch"
@@ -14,14 +18,21 @@ import (
 // the exit status. Without one the program is the agent.
 func tool(name string) func(args []string) int {
 	switch name {
+	case "check":
+		return check.NewCommand(toolEnv()).Run
 	case "dump":
 		return dump.NewCommand(toolEnv()).Run
 	case "list":
 		return list.NewCommand(toolEnv()).Run
-	case "check":
-		return check.NewCommand(toolEnv()).Run
 	case "watch":
 		return watch.NewCommand(toolEnv()).Run
+	case "completion":
+		return func(args []string) int {
+			e := toolEnv()
+			return complete.Run(e, complete.Program{Name: "pmdammv", Agent: agentFlags(), Commands: commands(e)}, args)
+		}
+	case "help":
+		return func(args []string) int { return help(toolEnv(), args) }
 	default:
 		return nil
 	}
@@ -36,4 +47,40 @@ func toolEnv() *cli.Env {
 		Err:  os.Stderr,
 		Conf: readConfig().get,
 	})
+}
+
+// commands are the sub-commands for people.
+func commands(e *cli.Env) []*cli.Command {
+	return []*cli.Command{
+		check.NewCommand(e).Command, dump.NewCommand(e).Command, list.NewCommand(e).Command, watch.NewCommand(e).Command, complete.NewCommand(),
+	}
+}
+
+// agentFlags are the options without a sub-command.
+func agentFlags() *pflag.FlagSet {
+	f := (&options{prefix: "mmv", domain: 70}).flags()
+	f.BoolP("help", "?", false, "show this and exit")
+	f.BoolP("version", "V", false, "show the version and exit")
+	return f
+}
+
+// help says what sub-commands there are, or the same as the --help of one.
+func help(e *cli.Env, args []string) int {
+	all := commands(e)
+	for _, c := range all {
+		if len(args) > 0 && c.Name == args[0] {
+			fmt.Fprint(e.Stdout, c.Help(e.Program)) //nolint:errcheck // there is nothing to be done about it
+			return cli.OK
+		}
+	}
+	text := fmt.Sprintf("Usage: %[1]s [options]\n       %[1]s COMMAND [options] ...\n\nWithout a command, %[1]s is an agent for pmcd: '%[1]s --help' shows its options.\nThe commands are for people; they need neither pmcd nor the agent:\n\n", e.Program)
+	for _, c := range all {
+		text += fmt.Sprintf("  %-12s%s\n", c.Name, c.Short)
+	}
+	fmt.Fprintf(e.Stdout, "%s\n'%s COMMAND --help' says more of each.\n", text, e.Program) //nolint:errcheck // the same
+	if len(args) > 0 {
+		fmt.Fprintf(e.Err, "%s help: there is no command %q\n", e.Program, args[0])
+		return cli.Usage
+	}
+	return cli.OK
 }

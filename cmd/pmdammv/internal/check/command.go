@@ -32,7 +32,7 @@ const notes = `The exit status is 0 when nothing is wrong, 1 when there are only
 // NewCommand makes the command.
 func NewCommand(e *cli.Env) *Command {
 	c := &Command{Command: cli.NewCommand("check", "[file | directory]...", about), env: e}
-	c.Notes, c.Completes = notes, "files"
+	c.Notes, c.Short, c.Completes = notes, "say what is wrong with files, and why metrics are missing", "files"
 	f := c.Flags
 	f.BoolVarP(&c.all, "all", "a", false, "list every finding, not only the first 20 of a kind in a file")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing of files with which nothing is wrong")

@@ -13,6 +13,7 @@ import (
 type Command struct {
 	Name  string
 	Args  string // after the options, such as "[file | directory]..."
+	Short string // a few words on it
 	About string // a paragraph
 	Notes string // after the options
 	// Completes says what the arguments are, for shells: "files", "names" or
@@ -60,6 +61,12 @@ func (c *Command) Parse(e *Env, args []string) (status int, ok bool) {
 		return OK, false
 	}
 	return OK, true
+}
+
+// Options are all options, also -?.
+func (c *Command) Options() *pflag.FlagSet {
+	c.defineHelp()
+	return c.Flags
 }
 
 func (c *Command) defineHelp() {

@@ -32,7 +32,7 @@ metrics below it; without one all metrics are shown.`
 // NewCommand makes the command.
 func NewCommand(e *cli.Env) *Command {
 	c := &Command{Command: cli.NewCommand("list", "[metricname | pmid | indom]...", about), env: e}
-	c.Completes = "names"
+	c.Short, c.Completes = "show what is exported", "names"
 	f := c.Flags
 	c.Group("Options as of pminfo")
 	f.BoolVarP(&c.want.desc, "desc", "d", false, "print metric description")

@@ -37,7 +37,7 @@ tabs between them.`
 // NewCommand makes the command.
 func NewCommand(e *cli.Env) *Command {
 	c := &Command{Command: cli.NewCommand("watch", "[metricname]...", about), env: e}
-	c.Completes = "names"
+	c.Short, c.Completes = "show metrics as they change", "names"
 	f := c.Flags
 	f.IntVarP(&c.samples, "samples", "s", 0, "terminate after this `number` of samples")
 	f.StringVarP(&c.interval, "interval", "t", "1sec", "sampling interval `delta`, such as 2, 500msec or 1min30sec")
