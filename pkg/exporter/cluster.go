@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -52,11 +53,25 @@ type cluster struct {
 	trees    []*pmda.Tree        // by file: names, where some are excluded
 	hidden   []hidden            // by file: what others' values and instances are shown for; nil where none
 	status   []string            // by file: as in file.status
-	count    int                 // metrics
-	hash     uint64              // of names, PMIDs and descriptors
-	labels   uint64              // of labels
+	clean    bool                // nothing else is said of any
+	sums
 
 	planned atomic.Pointer[plan] // from when a value is asked for
+}
+
+// sums are numbers of clusters that are added up.
+type sums struct {
+	metrics int
+	names   uint64 // a hash of names, PMIDs and descriptors
+	labels  uint64 // a hash of labels
+}
+
+func (s sums) plus(o sums) sums {
+	return sums{s.metrics + o.metrics, s.names + o.names, s.labels + o.labels}
+}
+
+func (s sums) minus(o sums) sums {
+	return sums{s.metrics - o.metrics, s.names - o.names, s.labels - o.labels}
 }
 
 // sharedMetric is a metric that several files have. Its values come from all.
@@ -93,6 +108,34 @@ func (c *cluster) exclude(k int, metric uint32, err error) {
 
 func (c *cluster) isExcluded(k int, metric uint32) bool {
 	return c.excluded != nil && c.excluded[k][metric] != nil
+}
+
+// exports tells whether c, which is not finished, will be as o is, which has
+// the same files.
+func (c *cluster) exports(o *cluster) bool {
+	if o == nil || !slices.Equal(c.files, o.files) || (c.excluded == nil) != (o.excluded == nil) {
+		return false
+	}
+	for k := range c.excluded {
+		if !maps.EqualFunc(c.excluded[k], o.excluded[k], sameReason) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameReason compares reasons of metrics of the same file.
+func sameReason(a, b error) bool {
+	switch x := a.(type) { //nolint:errorlint // they are not wrapped
+	case *errOtherMetric:
+		y, ok := b.(*errOtherMetric) //nolint:errorlint // likewise
+		return ok && x.item == y.item && x.part == y.part
+	case *clashError:
+		y, ok := b.(*clashError) //nolint:errorlint // likewise
+		return ok && x.owner == y.owner && *x.NameError == *y.NameError
+	default:
+		return a == b //nolint:errorlint // likewise
+	}
 }
 
 // index is that of a file in the cluster.
@@ -218,14 +261,16 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed, was *clu
 		h.Reset()
 		_, _ = h.Write(name)
 		maphash.WriteComparable(&h, d)
-		c.hash += h.Sum64()
-		c.count++
+		c.names += h.Sum64()
+		c.metrics++
 	}
 	c.labels = c.hashLabels(seed)
 	c.hide()
 	c.status = make([]string, len(c.files))
+	c.clean = true
 	for k := range c.files {
 		c.status[k] = c.loadedStatus(k, true)
+		c.clean = c.clean && c.status[k] == cleanly
 	}
 }
 

@@ -41,6 +41,7 @@ type Exporter struct {
 	told     map[string]string // status of files as last told
 	events   []Event
 	started  bool
+	left     uint64                   // times that a file has left its cluster
 	patience time.Time                // until when in this publish to look at what processes map
 	empty    bool                     // there were no saved identities
 	unread   map[string]reader.Report // reports since the last publish
@@ -204,9 +205,9 @@ func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1
 	}
 	touched := map[uint32]bool{}
-	files := e.take(old, snap, touched)
-	e.build(next, old, files, touched)
-	e.count(next)
+	next.list = e.take(old, snap, touched)
+	e.build(next, old, touched)
+	e.count(next, old, touched)
 	e.tellChanges(next, old, touched)
 	e.table.Store(next)
 	e.started = true
@@ -229,50 +230,55 @@ func (e *Exporter) once(text, key string) {
 }
 
 // take brings the files and their clusters up to date with the Snapshot, and
-// returns those that have a cluster, by name.
+// returns them in its order.
 func (e *Exporter) take(old *Table, snap *reader.Snapshot, touched map[uint32]bool) []*file {
 	e.patience = time.Now().Add(patience)
-	var fresh []*file
-	var was []*reader.File
+	var fresh, was []*file
 	if old != nil {
-		was = old.snap.Files
+		was = old.list
 	}
-	gone := func(f *reader.File) {
-		e.leave(e.byName[f.Name], touched)
-		delete(e.byName, f.Name)
-		delete(e.failed, f.Name)
+	left := e.left
+	gone := func(f *file) {
+		e.leave(f, touched)
+		delete(e.byName, f.f.Name)
+		delete(e.failed, f.f.Name)
 	}
-	for _, f := range snap.Files { // both lists are by name
-		for len(was) > 0 && was[0].Name < f.Name {
+	list := make([]*file, len(snap.Files))
+	for i, f := range snap.Files { // both lists are by name
+		for len(was) > 0 && was[0].f.Name < f.Name {
 			gone(was[0])
 			was = was[1:]
 		}
-		if len(was) > 0 && was[0].Name == f.Name {
-			same := was[0] == f
+		if len(was) > 0 && was[0].f.Name == f.Name {
+			o := was[0]
 			was = was[1:]
-			if same {
+			if o.f == f {
+				list[i] = o
 				continue
 			}
 		}
-		if n := e.renew(f, touched); n != nil {
+		n := e.renew(f, touched)
+		list[i] = n
+		if n.cluster == 0 {
 			fresh = append(fresh, n)
 		}
 	}
 	for _, f := range was {
 		gone(f)
 	}
-	e.place(fresh, touched)
-	files := make([]*file, 0, len(snap.Files))
-	for _, f := range snap.Files {
-		if n := e.byName[f.Name]; n != nil && n.cluster != 0 {
-			files = append(files, n)
+	if e.left != left {
+		for name, err := range e.failed { // there may be a cluster for it now
+			if errors.Is(err, errNoCluster) {
+				fresh = append(fresh, e.byName[name])
+			}
 		}
 	}
-	return files
+	e.place(fresh, touched)
+	return list
 }
 
-// renew takes in a file that is new or has changed. It returns nil if only its
-// mapping did, else what needs a cluster.
+// renew takes in a file that is new or has changed. Unless only its mapping did,
+// it has no cluster yet.
 func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
 	delete(e.failed, f.Name)
 	n, o := &file{f: f}, e.byName[f.Name]
@@ -288,7 +294,7 @@ func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
 	if n.source == o.source && o.cluster != 0 {
 		n.id, n.cluster, n.since = o.id, o.cluster, o.since
 		e.replace(o, n, touched)
-		return nil
+		return n
 	}
 	e.leave(o, touched)
 	return n
@@ -308,41 +314,52 @@ func (e *Exporter) leave(f *file, touched map[uint32]bool) {
 	if f.cluster == 0 {
 		return
 	}
+	e.left++
 	e.reg.leave(f.id)
 	m := slices.Clone(e.members[f.cluster])
-	e.members[f.cluster] = slices.Delete(m, slices.Index(m, f), slices.Index(m, f)+1)
+	i := slices.Index(m, f)
+	e.members[f.cluster] = slices.Delete(m, i, i+1)
 	touched[f.cluster] = true
 }
 
 // build makes the clusters touched, the name space and the indoms.
-func (e *Exporter) build(next, old *Table, files []*file, touched map[uint32]bool) {
-	from := joins(files, e.opts.SanitizeNames)
-	again := old == nil || !slices.Equal(from, old.names.from)
-	for _, f := range from {
-		again = again || touched[f.cluster]
-	}
-	if again {
-		for _, f := range from {
-			touched[f.cluster] = true
-		}
+func (e *Exporter) build(next, old *Table, touched map[uint32]bool) {
+	from := joins(next.list, e.opts.SanitizeNames)
+	joined := map[uint32]bool{} // clusters whose names are joined anew, and which are not touched
+	if e.joinAgain(from, old, touched) {
 		if old != nil {
-			for _, f := range old.names.from { // what they took may be free
-				touched[f.cluster] = true
+			for _, f := range old.space.from { // what they took may be free
+				joined[f.cluster] = !touched[f.cluster]
+			}
+		}
+		for _, f := range from {
+			joined[f.cluster] = !touched[f.cluster]
+		}
+	}
+	for _, set := range []map[uint32]bool{touched, joined} {
+		for n, in := range set {
+			if !in {
+				continue
+			}
+			next.clusters[n] = nil
+			if len(e.members[n]) > 0 {
+				next.clusters[n] = newCluster(n, e.members[n])
 			}
 		}
 	}
-	for n := range touched {
-		next.clusters[n] = nil
-		if len(e.members[n]) > 0 {
-			next.clusters[n] = newCluster(n, e.members[n])
-		}
-	}
-	ns := &next.names
+	ns := &next.space
 	ns.root, ns.from = []byte(e.opts.Prefix), from
-	if again {
+	if old == nil || len(joined) > 0 {
 		ns.joined, ns.firsts = join(e.control, e.opts.Domain, from, &next.clusters)
 	} else {
-		ns.joined, ns.firsts = old.names.joined, old.names.firsts
+		ns.joined, ns.firsts = old.space.joined, old.space.firsts
+	}
+	for n, in := range joined {
+		if c := next.clusters[n]; in && c != nil && c.exports(old.clusters[n]) {
+			next.clusters[n] = old.clusters[n]
+		} else if in {
+			touched[n] = true
+		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(touched)) {
 		if c := next.clusters[n]; c != nil {
@@ -353,6 +370,14 @@ func (e *Exporter) build(next, old *Table, files []*file, touched map[uint32]boo
 			c.finish(e.opts.Domain, e.reg, e.seed, was)
 		}
 	}
-	ns.top(files, &next.clusters, e.opts.Domain)
+	ns.top(next.list, &next.clusters, e.opts.Domain)
 	next.indoms = withInDoms(next.indoms, &next.clusters, touched)
+}
+
+// joinAgain tells whether the joined names may be other ones.
+func (e *Exporter) joinAgain(from []*file, old *Table, touched map[uint32]bool) bool {
+	if old == nil || !slices.Equal(from, old.space.from) {
+		return true
+	}
+	return slices.ContainsFunc(from, func(f *file) bool { return touched[f.cluster] })
 }

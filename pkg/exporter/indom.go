@@ -244,11 +244,15 @@ func (c *cluster) settle(r *registry, uses [][]use, was *cluster) []map[uint32]b
 	}
 	own := make([]map[uint32]bool, len(c.files))
 	all := map[uint32]map[int32]mergedInstance{}
+	sizes := map[uint32]int{}
+	for _, u := range order {
+		sizes[u.serial] += len(c.instances(u.file, u.index))
+	}
 	for _, u := range order {
 		k := u.file
 		insts := all[u.serial]
 		if insts == nil {
-			insts = map[int32]mergedInstance{}
+			insts = make(map[int32]mergedInstance, sizes[u.serial])
 			all[u.serial] = insts
 		}
 		if u.alone && (r.indoms[c.ownKey(k, u.serial)] != nil || c.clash(insts, k, u.index)) {
@@ -322,9 +326,13 @@ func (c *cluster) sameInstance(have mergedInstance, k int, in reader.Instance) b
 // unite finds the instances of a union, by file. One that has several names has
 // that of the file that came first.
 func (c *cluster) unite(m *merged, byAge []int) {
+	size := 0
+	for _, p := range m.parts {
+		size += len(c.instances(p.file, int32(p.metric)))
+	}
 	var names map[int32]mergedInstance
 	if !slices.IsSorted(byAge) {
-		names = map[int32]mergedInstance{}
+		names = make(map[int32]mergedInstance, size)
 		age := make([]int, len(c.files))
 		for i, k := range byAge {
 			age[k] = i
@@ -339,7 +347,8 @@ func (c *cluster) unite(m *merged, byAge []int) {
 			}
 		}
 	}
-	m.byID, m.left, m.twice = map[int32]int{}, make([][]reader.Instance, len(m.parts)), make([]int, len(m.parts))
+	m.insts = make([]mergedInstance, 0, size)
+	m.byID, m.left, m.twice = make(map[int32]int, size), make([][]reader.Instance, len(m.parts)), make([]int, len(m.parts))
 	for i, p := range m.parts {
 		m.twice[i] = -1
 		for _, in := range c.instances(p.file, int32(p.metric)) {

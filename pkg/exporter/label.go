@@ -67,7 +67,7 @@ func (d *indom) parts() []part {
 // hashLabels is a hash of all labels that the cluster has, and if there are
 // some, of its metrics, whose labels they are; else 0.
 func (c *cluster) hashLabels(seed maphash.Seed) uint64 {
-	if c.count == 0 {
+	if c.metrics == 0 {
 		return 0
 	}
 	has := false
@@ -126,7 +126,7 @@ func (c *cluster) hashLabels(seed maphash.Seed) uint64 {
 	if !found {
 		return 0
 	}
-	maphash.WriteComparable(&h, [...]uint64{uint64(c.number), c.hash})
+	maphash.WriteComparable(&h, [...]uint64{uint64(c.number), c.names})
 	return h.Sum64()
 }
 

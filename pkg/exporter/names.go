@@ -122,6 +122,9 @@ func (n *nameSpace) top(files []*file, clusters *[maxCluster + 1]*cluster, domai
 	n.plain = make([]top, 0, len(files))
 	next := 0
 	for _, f := range files {
+		if f.cluster == 0 {
+			continue
+		}
 		if next < len(n.from) && n.from[next] == f {
 			for _, t := range n.firsts[next] {
 				n.tops = append(n.tops, top{name: t})
@@ -148,10 +151,10 @@ func (n *nameSpace) top(files []*file, clusters *[maxCluster + 1]*cluster, domai
 
 // joins finds the files whose names must be joined: those without a component
 // of their own, or with one that another file has as well.
-func joins(files []*file, sanitize bool) []*file {
+func joins(files []*file, sanitize bool) (out []*file) {
 	shared := map[string]bool{"control": true}
 	for _, f := range files {
-		if !f.plain {
+		if !f.plain && f.cluster != 0 {
 			for _, t := range f.tops {
 				shared[t] = true
 			}
@@ -160,14 +163,19 @@ func joins(files []*file, sanitize bool) []*file {
 	if sanitize { // two names may have become one
 		seen := map[string]bool{}
 		for _, f := range files {
-			if f.plain && len(f.tops) > 0 {
+			if f.plain && f.cluster != 0 && len(f.tops) > 0 {
 				shared[f.tops[0]] = shared[f.tops[0]] || seen[f.tops[0]]
 				seen[f.tops[0]] = true
 			}
 		}
 	}
-	var out []*file
+	if len(shared) == 1 && len(files) > 0 && !slices.ContainsFunc(files, func(f *file) bool { return !f.plain }) {
+		return nil
+	}
 	for _, f := range files {
+		if f.cluster == 0 {
+			continue
+		}
 		if !f.plain || len(f.tops) > 0 && shared[f.tops[0]] {
 			out = append(out, f)
 		}

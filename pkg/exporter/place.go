@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,16 +22,10 @@ const (
 	rankAny
 )
 
-// place gives each of the fresh files its cluster, and tries again with those
-// for which there was none. Of all fresh ones it is entered first that they are
-// there and what they ask for, so that nobody is given that.
+// place gives each of the fresh files its cluster. Of all it is entered first
+// that they are there and what they ask for, so that nobody is given that.
 func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
 	r := e.reg
-	for name, err := range e.failed {
-		if errors.Is(err, errNoCluster) {
-			fresh = append(fresh, e.byName[name])
-		}
-	}
 	arrivals := make([]arrival, 0, len(fresh))
 	for _, f := range fresh {
 		delete(e.failed, f.f.Name)

@@ -43,7 +43,7 @@ func (s *session) Begin() pmda.Changes {
 	s.e.Refresh()
 	s.e.dir.Acquire()
 	s.t = s.e.table.Load() // after Acquire: what an older one has may be unmapped
-	return pmda.Changes{Names: s.t.namesToken, Labels: s.t.labelsToken}
+	return pmda.Changes{Names: s.t.names + s.t.forcing, Labels: s.t.labels}
 }
 
 func (s *session) End() {
@@ -51,14 +51,14 @@ func (s *session) End() {
 	s.e.dir.Release()
 }
 
-func (s *session) PMID(name []byte) (pcpwire.PMID, error) { return s.t.names.pmid(name) }
+func (s *session) PMID(name []byte) (pcpwire.PMID, error) { return s.t.space.pmid(name) }
 
 func (s *session) Children(b *pcpwire.NamesBuilder, name []byte, status bool) error {
-	return s.t.names.children(b, name, status)
+	return s.t.space.children(b, name, status)
 }
 
 func (s *session) Traverse(b *pcpwire.NamesBuilder, name []byte) error {
-	return s.t.names.traverse(b, name)
+	return s.t.space.traverse(b, name)
 }
 
 func (s *session) Names(b *pcpwire.NamesBuilder, pmid pcpwire.PMID) error {

@@ -10,20 +10,26 @@ import (
 	"pmdammv/pkg/reader"
 )
 
-// count fills in the numbers and the indom of files.
-func (e *Exporter) count(t *Table) {
-	for _, c := range t.clusters {
-		if c != nil {
-			t.metrics += c.count
-			t.namesToken += c.hash
-			t.labelsToken += c.labels
+// count fills in the numbers and the indom of files. Those of the clusters are
+// sums, of which the ones of the clusters touched change.
+func (e *Exporter) count(t, old *Table, touched map[uint32]bool) {
+	if old != nil {
+		t.sums = old.sums
+	}
+	for n := range touched {
+		if old != nil && old.clusters[n] != nil {
+			t.sums = t.sums.minus(old.clusters[n].sums)
+		}
+		if c := t.clusters[n]; c != nil {
+			t.sums = t.sums.plus(c.sums)
 		}
 	}
-	t.namesToken += t.forcing
-	for _, f := range t.snap.Files {
-		if n := e.byName[f.Name]; n.cluster != 0 && !f.Held {
+	for _, f := range t.list {
+		switch {
+		case f.f.Held: // told as pending
+		case f.cluster != 0:
 			t.loaded++
-		} else if n.cluster == 0 && !f.Held {
+		default:
 			t.rejected++
 		}
 	}
@@ -51,25 +57,28 @@ func (e *Exporter) rows(t *Table) {
 			t.files = append(t.files, e.row(o.Name, otherStatus(o)))
 		}
 	}
-	for _, f := range t.snap.Files {
-		for len(others) > 0 && others[0].Name < f.Name {
+	all := e.opts.FileMetrics == FileMetricsAll
+	for _, f := range t.list {
+		for len(others) > 0 && others[0].Name < f.f.Name {
 			other(others[0])
 			others = others[1:]
 		}
-		n := e.byName[f.Name]
-		switch status := e.fileStatus(t, n); {
-		case f.Held: // told as pending
+		if f.cluster != 0 && !all && t.clusters[f.cluster].clean {
+			continue
+		}
+		switch status := e.fileStatus(t, f); {
+		case f.f.Held: // told as pending
 		case status == cleanly:
-			clean = append(clean, n)
+			clean = append(clean, f)
 		case len(t.files) >= maxFileInstances:
 		default:
-			t.files = append(t.files, e.loadedRow(t, n, status))
+			t.files = append(t.files, e.loadedRow(t, f, status))
 		}
 	}
 	for _, o := range others {
 		other(o)
 	}
-	if e.opts.FileMetrics != FileMetricsAll {
+	if !all {
 		return
 	}
 	for _, n := range clean[:min(len(clean), maxFileInstances-len(t.files))] {

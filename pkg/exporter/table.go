@@ -13,21 +13,19 @@ import (
 type Table struct {
 	domain   uint32
 	clusters [maxCluster + 1]*cluster
-	names    nameSpace
+	space    nameSpace
 	indoms   []indomRef // by number
 	control  []controlMetric
 	files    fileRows
 
 	snap     *reader.Snapshot
-	loaded   int // files
+	list     []*file // of snap.Files
+	loaded   int     // files
 	pending  int
 	rejected int
-	metrics  int
 	reloads  uint64
 	forcing  uint64 // Exporter.forcing
-
-	namesToken  uint64
-	labelsToken uint64
+	sums            // of the clusters
 }
 
 // indomRef says which cluster has an indom.
