@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,36 +48,15 @@ const heldFor = 5 * time.Second
 // answer in progress.
 const maxRetired = 1024
 
-// entry is what is known of one name in the directory.
-type entry struct {
-	name    string
-	state   State
-	skip    bool  // not a regular file: none of our business
-	err     error // why it is not loaded
-	file    *File // loaded, or Held
-	until   time.Time
-	id      fileID
-	stamp   stamp   // just before it was last read
-	young   bool    // stamp was: more may have happened under it
-	head    int     // index in Dir.heads, -1: none
-	hm      mapping // the header alone, of a file that is not loaded
-	pid     int32   // watched writer, 0: none
-	wd      int32   // watch of its own, -1: none
-	overMax bool
-	dead    Header // of a dead file
-}
-
-// head is the header of a mapped file as last seen; live ones are compared
-// with it at every look.
-type head struct {
-	m           mapping
-	tag, g1, g2 uint64
-	e           *entry
-}
-
 // Dir watches a directory of MMV files. Look brings its state up to date;
 // between Acquire and Release the Files of the newest published Snapshot may
-// be read.
+// be read. All methods may be called from any goroutine.
+//
+// A file that was loaded, then got another name outside of the directory by
+// link(2), and is then written to by that name without a new generation, is
+// seen to have changed only when anything else tells to look at it, or by
+// Rescan: the kernel tells nobody. The same holds for files on file systems
+// that other hosts write to.
 type Dir struct {
 	path    string
 	opts    Options
@@ -328,105 +306,4 @@ func (d *Dir) publish() {
 		}
 	}
 	d.snap, d.changed = s, false
-}
-
-// find returns the entry of that name, made when it is not there.
-func (d *Dir) find(name string) *entry {
-	if e := d.entries[name]; e != nil {
-		return e
-	}
-	e := &entry{name: strings.Clone(name), head: -1, wd: -1, state: Rejected, skip: true}
-	d.entries[e.name] = e
-	i, _ := slices.BinarySearchFunc(d.order, name, func(o *entry, n string) int { return strings.Compare(o.name, n) })
-	d.order = slices.Insert(d.order, i, e)
-	return e
-}
-
-// remove forgets a name that is no longer in the directory.
-func (d *Dir) remove(e *entry) {
-	d.unload(e)
-	d.unwatch(e)
-	d.setPoll(e, false)
-	d.setWritten(e, false)
-	d.setOverMax(e, false)
-	delete(d.entries, e.name)
-	i, _ := slices.BinarySearchFunc(d.order, e.name, func(o *entry, n string) int { return strings.Compare(o.name, n) })
-	d.order = slices.Delete(d.order, i, i+1)
-	if !e.skip {
-		d.changed = true
-		d.opts.Report(Report{Name: e.name, State: e.state, Gone: true})
-	}
-}
-
-// set gives e its new state and reports it when it is one.
-func (d *Dir) set(e *entry, s State, err error) {
-	same := !e.skip && e.state == s && sameErr(err, e.err)
-	e.skip, e.state, e.err = false, s, err
-	if !same {
-		d.changed = true
-		d.opts.Report(Report{Name: e.name, State: s, Err: err})
-	}
-}
-
-// unload lets go of e's mappings and file.
-func (d *Dir) unload(e *entry) {
-	d.dropHead(e)
-	if e.file != nil {
-		if !e.file.Held {
-			d.retired = append(d.retired, e.file)
-			d.loaded--
-		}
-		e.file = nil
-		d.changed = true
-	}
-	if e.hm.base != nil {
-		e.hm.unmap() // never part of a Snapshot
-		e.hm = mapping{}
-	}
-}
-
-func (d *Dir) unwatch(e *entry) {
-	d.unwatchWriter(e)
-	d.in.unwatch(e)
-}
-
-func (d *Dir) addHead(e *entry, m mapping, tag, g1, g2 uint64) {
-	e.head = len(d.heads)
-	d.heads = append(d.heads, head{m, tag, g1, g2, e})
-}
-
-func (d *Dir) dropHead(e *entry) {
-	if e.head < 0 {
-		return
-	}
-	last := len(d.heads) - 1
-	d.heads[e.head] = d.heads[last]
-	d.heads[e.head].e.head = e.head
-	d.heads[last] = head{}
-	d.heads = d.heads[:last]
-	e.head = -1
-}
-
-func (d *Dir) setPoll(e *entry, on bool) {
-	if on {
-		d.polled[e] = struct{}{}
-	} else {
-		delete(d.polled, e)
-	}
-}
-
-func (d *Dir) setWritten(e *entry, on bool) {
-	if on {
-		d.written[e] = struct{}{}
-	} else {
-		delete(d.written, e)
-	}
-	d.nWritten.Store(int32(len(d.written)))
-}
-
-func (d *Dir) setOverMax(e *entry, on bool) {
-	if e.overMax != on {
-		e.overMax = on
-		d.overMax += map[bool]int{true: 1, false: -1}[on]
-	}
 }

@@ -199,13 +199,6 @@ func (d *Dir) ended(p *process) {
 	}
 }
 
-// bury hides a file with that header, whose writer has gone.
-func (d *Dir) bury(e *entry, h Header, err error) {
-	d.unload(e)
-	e.dead = h
-	d.set(e, Dead, err)
-}
-
 // checkHeads compares the live generations with those last seen.
 func (d *Dir) checkHeads() {
 	d.moved = d.moved[:0]
@@ -267,6 +260,7 @@ func (d *Dir) checkPolled() {
 	for e := range d.polled {
 		d.moved = append(d.moved, e)
 	}
+	slices.SortFunc(d.moved, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
 	for _, e := range d.moved {
 		d.poll(e)
 	}

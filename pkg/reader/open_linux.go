@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,60 +34,6 @@ func (d *Dir) consider(name string) {
 		d.reject(e, fileID{}, fmt.Errorf("open: %w", err))
 		d.setPoll(e, !errors.Is(err, unix.EACCES)) // of a new mode the directory tells
 	}
-}
-
-func open(path string, flags int) (int, error) {
-	for {
-		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR {
-			return fd, err
-		}
-	}
-}
-
-// openPath opens without any effect on what is there. link tells whether the
-// path is that of a symbolic link, even with an error.
-func openPath(path string) (fd int, st status, link bool, err error) {
-	for _, flags := range []int{unix.O_PATH | unix.O_NOFOLLOW, unix.O_PATH} {
-		if fd, err = open(path, flags); err != nil {
-			return -1, st, link, err
-		}
-		if st, err = fstat(fd); err != nil {
-			break
-		}
-		if st.kind() != unix.S_IFLNK {
-			return fd, st, link, nil
-		}
-		link = true
-		_ = unix.Close(fd)
-	}
-	if err == nil {
-		err = unix.ELOOP // a file that became a link between the two
-	} else {
-		_ = unix.Close(fd)
-	}
-	return -1, st, link, err
-}
-
-// openFile opens for reading what the O_PATH descriptor stands for.
-func openFile(pathFD int, path string, id stamp) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
-	fd, err := open("/proc/self/fd/"+strconv.Itoa(pathFD), flags)
-	if !errors.Is(err, unix.ENOENT) {
-		return fd, err
-	}
-	if fd, err = open(path, flags); err != nil { // no /proc
-		return fd, err
-	}
-	st, err := fstat(fd)
-	if err == nil && (st.dev != id.dev || st.ino != id.ino) {
-		err = unix.EAGAIN
-	}
-	if err != nil {
-		_ = unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
 }
 
 // load looks at the file behind the O_PATH descriptor and gives e the state
@@ -331,62 +275,6 @@ func (d *Dir) writer(e *entry, id fileID, h *Header) (host int32, err error) {
 		}
 	}
 	return p.host, nil
-}
-
-func (d *Dir) unwatchWriter(e *entry) {
-	if e.pid != 0 {
-		d.ps.unwatch(e, e.pid)
-		e.pid = 0
-	}
-}
-
-// pend makes e a pending file. What it was before stays visible for a while,
-// without values: its writer is about to publish it again.
-func (d *Dir) pend(e *entry, id fileID, err error) {
-	old, until := e.file, e.until
-	d.unload(e)
-	d.unwatchWriter(e)
-	e.id = id
-	if old != nil {
-		if !old.Held {
-			old = &File{Name: e.name, Catalog: old.Catalog, Held: true}
-			until = time.Now().Add(heldFor)
-			d.held = append(d.held, e)
-		}
-		e.file, e.until = old, until
-	}
-	if !d.in.watching() {
-		d.setPoll(e, true)
-	}
-	d.set(e, Pending, err)
-}
-
-// busy is for a file that cannot be looked at now through no fault of its own.
-func (d *Dir) busy(e *entry, err error) {
-	d.pend(e, fileID{}, err)
-	e.stamp = stamp{}
-	d.setPoll(e, true)
-}
-
-// skip is for what is not a file.
-func (d *Dir) skip(e *entry, poll bool) {
-	d.unload(e)
-	d.unwatch(e)
-	if !e.skip {
-		d.changed = true
-		d.opts.Report(Report{Name: e.name, State: e.state, Gone: true})
-	}
-	e.skip, e.state, e.err, e.id = true, Rejected, nil, fileID{}
-	d.setPoll(e, poll)
-	d.setOverMax(e, false)
-}
-
-// reject is for a file with which something is wrong.
-func (d *Dir) reject(e *entry, id fileID, err error) {
-	d.unload(e)
-	d.unwatchWriter(e)
-	e.id = id
-	d.set(e, Rejected, err)
 }
 
 // watchHead maps the header of a file that is not loaded, so that the writer's

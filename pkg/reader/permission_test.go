@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -168,7 +169,7 @@ func noProcChild(args []string) error {
 		return err
 	}
 	defer d.Close()
-	before := states(d.Look())
+	found := []string{states(d.Look())}
 	f, err := os.OpenFile(args[1], os.O_WRONLY, 0) //nolint:gosec // a test's own file
 	if err != nil {
 		return err
@@ -180,9 +181,9 @@ func noProcChild(args []string) error {
 		return err
 	}
 	for _, f := range d.Look().Files {
-		before += ", " + f.Name + " " + names(f)[0]
+		found = append(found, f.Name+" "+names(f)[0])
 	}
-	say(before)
+	say(strings.Join(found, ", "))
 	return nil
 }
 

@@ -275,19 +275,23 @@ func TestLoadSlots(t *testing.T) {
 		value mmvimage.Value
 		none  bool
 	}{
-		{mmvimage.I32, mmvimage.Int32(-7), false}, {mmvimage.U32, mmvimage.Uint(none), true},
-		{mmvimage.U64, mmvimage.Uint(none - 1), false}, {mmvimage.I64, mmvimage.Int(-1), true},
-		{mmvimage.Float, mmvimage.Float32(0.5), false}, {mmvimage.Float, mmvimage.Float32(float32(math.NaN())), true},
-		{mmvimage.Double, mmvimage.Float64(-0.5), false}, {mmvimage.Double, mmvimage.Float64(math.NaN()), true},
+		{mmvimage.I32, mmvimage.Int32(-7), false},
+		{mmvimage.U32, mmvimage.Uint(none), true},
+		{mmvimage.U64, mmvimage.Uint(none - 1), false},
+		{mmvimage.I64, mmvimage.Int(-1), true},
+		{mmvimage.Float, mmvimage.Float32(0.5), false},
+		{mmvimage.Float, mmvimage.Float32(float32(math.NaN())), true},
+		{mmvimage.Double, mmvimage.Float64(-0.5), false},
+		{mmvimage.Double, mmvimage.Float64(math.NaN()), true},
 	}
 	for _, n := range numbers {
 		img.Metric(mmvimage.Metric{Name: "m", Type: n.typ, Values: []mmvimage.Value{n.value}})
 	}
 	w, f := loadOne(t, img)
 	l := f.Layout()
-	var offs []uint32
+	offs := make([]uint32, len(numbers))
 	for i := range numbers {
-		offs = append(offs, l.Refs(uint32(i))[0].Off)
+		offs[i] = l.Refs(uint32(i))[0].Off
 	}
 	bits := make([]uint64, len(offs))
 	if !f.LoadSlots(offs, bits) {
