@@ -60,10 +60,10 @@ func TestLayoutsAreNotMixed(t *testing.T) {
 				w.look("a loaded")
 				overwrite(t, path, layout(2, n))
 				w.look("a loaded")
-				start(t, "rewrite", nil, path, strconv.Itoa(n), "5ms") // longer than a clock tick
+				start(t, "rewrite", nil, path, strconv.Itoa(n), "12ms") // longer than a clock tick
 				good, again, turns := 0, 0, w.Touches()
 				var v reader.Values
-				eventually(t, "100 rewrites", func() bool {
+				eventually(t, "40 rewrites", func() bool {
 					s := w.Look()
 					if len(s.Files) != 1 {
 						return false
@@ -85,7 +85,7 @@ func TestLayoutsAreNotMixed(t *testing.T) {
 							t.Fatalf("%s has the value of %s, after %d good answers", name, got, good)
 						}
 					}
-					return w.Touches() >= turns+100
+					return w.Touches() >= turns+40
 				})
 				if good == 0 {
 					t.Error("no good answer")
