@@ -13,12 +13,13 @@ GO            ?= go
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT       := $(GO) run mvdan.cc/gofumpt@v0.12.0
 BENCHSTAT     := $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
-SCRIPTS       := .ci/run test/setup.sh test/pmcd.sh test/fuzz.sh test/cpu.sh test/demo/run.sh
+SCRIPTS       := .ci/run test/setup.sh test/pmcd.sh test/fuzz.sh test/cpu.sh test/demo/run.sh \
+                 configs/Install configs/Remove packaging/*.sh test/boot/*.sh
 
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-.PHONY: help setup build demo test lint race fuzz torture bench tree check clean
+.PHONY: help setup build demo test lint race fuzz torture bench packages install tree check clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -43,7 +44,7 @@ lint: ## go.mod tidy, formatting, vet on four architectures, golangci-lint, and 
 	for arch in amd64 arm64 386 s390x; do GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./...; done
 	$(GO) -C test/demo/speed vet .
 	$(GOLANGCI_LINT) run
-	! command -v shellcheck >/dev/null || shellcheck $(SCRIPTS)
+	! command -v shellcheck >/dev/null || shellcheck -x $(SCRIPTS)
 
 race: setup ## run all tests with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
@@ -60,6 +61,12 @@ bench: setup build ## run the benchmarks into bin/bench.txt (OLD=FILE compares w
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee $(BIN)/bench.txt
 	$(if $(OLD),$(BENCHSTAT) $(OLD) $(BIN)/bench.txt)
 	$(GO) run ./test/sidebyside -agent $(BIN)/pmdammv $(SETS)
+
+packages: ## build deb and rpm packages and archives, for amd64 and arm64, into bin/packages
+	@packaging/build.sh $(BIN)/packages
+
+install: build ## copy the agent, its scripts, units and manual pages to where PCP and systemd look (DESTDIR, PREFIX)
+	@packaging/install.sh
 
 tree: ## fail when a tracked file was changed or an untracked one left behind
 	@changes=$$(git status --porcelain); echo "$$changes"; test -z "$$changes"

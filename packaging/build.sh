@@ -26,7 +26,7 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
 	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH $go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$BINARY" ./cmd/pmdammv
 
 	for format in ${FORMATS:-deb rpm tar}; do
-		[ $format != tar ] || continue
+		[ "$format" != tar ] || continue
 		export STAGE=$work/$ARCH/$format
 		export DESTDIR=$STAGE PREFIX=/usr PMDAS=/var/lib/pcp/pmdas CONFIG=/etc/pcp UNITS=/usr/lib/systemd/system
 		case $format in
@@ -44,9 +44,9 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
 		} >"$doc/changelog"
 		gzip -9n "$STAGE"/usr/share/man/man?/* "$doc"/CHANGELOG.md "$doc"/changelog
 		# deb has no such field.
-		sed "$([ $format = rpm ] || echo '/^license:/d')" packaging/nfpm.yaml >"$work/nfpm.yaml"
+		sed "$([ "$format" = rpm ] || echo '/^license:/d')" packaging/nfpm.yaml >"$work/nfpm.yaml"
 		settle "$STAGE"
-		$nfpm package -f "$work/nfpm.yaml" -p $format -t "$out/"
+		$nfpm package -f "$work/nfpm.yaml" -p "$format" -t "$out/"
 	done
 
 	case " ${FORMATS:-tar} " in *" tar "*) ;; *) continue ;; esac

@@ -4,7 +4,7 @@
 # The copy has mount, process, network, ipc, uts and cgroup namespaces of its own; what it writes goes to memory. There is
 # no network but loopback. DIR is /in there, read-only, and SCRIPT a file in it; an executable DIR/before-boot runs in the
 # copy before systemd starts. The script's output goes to standard output, its status is this script's. Needs root,
-# systemd and unshare; 77 means that this machine cannot do it. SECONDS_MAX bounds the whole (240); BOOT_LOG is a file for systemd's
+# systemd and unshare; 77 means that this machine cannot do it. SECONDS_MAX bounds the whole (420); BOOT_LOG is a file for systemd's
 # own log.
 #
 # The script runs before multi-user.target is reached, so it must not wait for units that come after that.
@@ -18,7 +18,7 @@ if [ "$1" != --inside ]; then
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	mkdir "$work/root" "$work/out"
-	timeout -k 5 "${SECONDS_MAX:-240}" unshare --mount --pid --net --ipc --uts --cgroup --fork --kill-child --propagation private \
+	timeout -k 5 "${SECONDS_MAX:-420}" unshare --mount --pid --net --ipc --uts --cgroup --fork --kill-child --propagation private \
 		"$(readlink -f "$0")" --inside "$work" "$dir" "$2" >"$work/log" 2>&1 </dev/null || true
 	[ -z "${BOOT_LOG:-}" ] || cp "$work/log" "$BOOT_LOG"
 	cat "$work/out/before" "$work/out/output" 2>/dev/null || true

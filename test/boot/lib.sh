@@ -30,8 +30,8 @@ within() {
 			failed=1
 			echo "FAIL $name: not within $limit s: $*"
 			"$@"
-			tail -n 25 /var/log/pcp/pmcd/pmcd.log
-			journalctl -u pmdammv -n 15 --no-pager -o cat
+			grep -h 'mmv\|RESTARTED\|imeout' /var/log/pcp/pmcd/pmcd.log | tail -n 5
+			journalctl -u pmdammv -n 8 --no-pager -o short-precise
 			return
 		fi
 		sleep 0.02

@@ -1,11 +1,13 @@
 #!/bin/bash
 # packages.sh: what the instructions say, word by word, from packages; and that nothing is left of it at the end.
 # /in has INSTALL.md, writer, and the packages old.deb and new.deb.
+# shellcheck disable=SC2086,SC2317 # no path here has blanks; functions are called by check and within
+# shellcheck source=test/boot/lib.sh
 . /in/lib.sh
 
 # What there is in the file system, but for what changes by itself.
 list() {
-	find /etc /opt /usr /var -xdev \( -path /var/log -o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /var/cache -o -path /var/lib/pcp/tmp \
+	find /etc /opt /usr /var -xdev \( -path /var/log -o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /var/cache -o -path /var/lib/pcp/tmp -o -path '/var/lib/pcp/config/pmda/60.*' \
 		-o -path /etc/systemd/system/multi-user.target.wants \) -prune -o \( -type d -printf '%M %u:%g %p\n' \) -o -printf '%M %u:%g %s %p %l\n'
 	find /run/pmdammv /var/log/pcp/pmcd -name '*mmv*' -o -name '*pmproxy*' 2>/dev/null
 	sha256sum $conf /var/lib/pcp/pmns/root
