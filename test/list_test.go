@@ -36,10 +36,11 @@ func TestList(t *testing.T) {
 	}
 	write(t, filepath.Join(p.mmv, "bad-name"), goodImages()["auto1"])
 	p.pminfo(t, "-f", "mmv.control.files")
-	for _, args := range [][]string{
-		{"mmv"}, {"-d", "mmv"}, {"-f", "mmv"}, {"-l", "mmv"}, {"-m", "mmv"}, {"-t", "mmv"}, {"-T", "mmv"}, {"-dfmtTl", "mmv"}, {"-tm", "mmv"},
-		{"-f", "mmv.full1", "mmv.full3"}, {"-dT", "70.18.1"}, {"-tlT", "mmv.words", "70.36865"}, {"-lT", "70.1"},
+	for _, line := range []string{
+		"mmv", "-d mmv", "-f mmv", "-l mmv", "-m mmv", "-t mmv", "-T mmv", "-dfmtTl mmv", "-tm mmv",
+		"-f mmv.full1 mmv.full3", "-dT 70.18.1", "-tlT mmv.words 70.36865", "-lT 70.1",
 	} {
+		args := strings.Fields(line)
 		want := withoutHost(t, p.pminfo(t, args...))
 		got := withoutHost(t, p.list(t, args...))
 		if d := diff(changing.ReplaceAllString(want, "${1}X"), changing.ReplaceAllString(got, "${1}X")); d != "" {
@@ -92,7 +93,7 @@ func (p *pmcd) scrape(t testing.TB, pmproxy string) string {
 		t.Fatal(err)
 	}
 	log := filepath.Join(p.dir, "pmproxy.log")
-	proxy := p.client(t, pmproxy, "-f", "-A", "-i", "127.0.0.1", "-p", fmt.Sprint(port), "-c", config, "-l", log,
+	proxy := p.client(t, pmproxy, "-f", "-A", "-i", "127.0.0.1", "-p", strconv.Itoa(port), "-c", config, "-l", log,
 		"-s", filepath.Join(p.dir, "run", "pmproxy.socket"), "-U", me(t))
 	proxy.Dir = p.dir
 	if err := proxy.Start(); err != nil {
@@ -102,7 +103,7 @@ func (p *pmcd) scrape(t testing.TB, pmproxy string) string {
 	go func() { ended <- proxy.Wait() }()
 	defer func() {
 		_ = proxy.Process.Kill()
-		<-ended
+		_ = <-ended // it was killed
 	}()
 	url := fmt.Sprintf("http://127.0.0.1:%d/metrics?names=mmv&host=127.0.0.1:%d", port, p.port)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {

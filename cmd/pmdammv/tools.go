@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -67,20 +69,31 @@ func agentFlags() *pflag.FlagSet {
 // help says what sub-commands there are, or the same as the --help of one.
 func help(e *cli.Env, args []string) int {
 	all := commands(e)
+	var b strings.Builder
+	fmt.Fprintf(&b, `Usage: %[1]s [options]
+       %[1]s COMMAND [options] ...
+
+Without a command, %[1]s is an agent for pmcd: '%[1]s --help' shows its options.
+The commands are for people; they need neither pmcd nor the agent:
+
+`, e.Program)
 	for _, c := range all {
 		if len(args) > 0 && c.Name == args[0] {
-			fmt.Fprint(e.Stdout, c.Help(e.Program)) //nolint:errcheck // there is nothing to be done about it
-			return cli.OK
+			return show(e, c.Help(e.Program))
 		}
+		fmt.Fprintf(&b, "  %-12s%s\n", c.Name, c.Short)
 	}
-	text := fmt.Sprintf("Usage: %[1]s [options]\n       %[1]s COMMAND [options] ...\n\nWithout a command, %[1]s is an agent for pmcd: '%[1]s --help' shows its options.\nThe commands are for people; they need neither pmcd nor the agent:\n\n", e.Program)
-	for _, c := range all {
-		text += fmt.Sprintf("  %-12s%s\n", c.Name, c.Short)
-	}
-	fmt.Fprintf(e.Stdout, "%s\n'%s COMMAND --help' says more of each.\n", text, e.Program) //nolint:errcheck // the same
+	fmt.Fprintf(&b, "\n'%s COMMAND --help' says more of each.\n", e.Program)
 	if len(args) > 0 {
-		fmt.Fprintf(e.Err, "%s help: there is no command %q\n", e.Program, args[0])
+		e.Say("%s help: there is no command %q", e.Program, args[0])
 		return cli.Usage
+	}
+	return show(e, b.String())
+}
+
+func show(e *cli.Env, text string) int {
+	if _, err := io.WriteString(e.Stdout, text); err != nil {
+		return cli.Failed
 	}
 	return cli.OK
 }

@@ -30,8 +30,9 @@ type Report struct {
 	Findings  []Finding `json:"findings"` // about the directory itself
 }
 
-// The states of a File: those of package reader, and one more.
-const Skipped = "skipped" // nothing that the agent looks at
+// Skipped is the state of what the agent does not look at; the other states are
+// those of package reader.
+const Skipped = "skipped"
 
 // File is what is found of one file.
 type File struct {

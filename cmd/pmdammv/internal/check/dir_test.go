@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the goldens in testdata anew")
 func directory(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "mmv")
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // for others too
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range files {

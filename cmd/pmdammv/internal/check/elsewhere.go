@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pmdammv/pkg/reader"
 )
@@ -12,16 +13,16 @@ import (
 // elsewhere says where else there are MMV files: a program may have had another
 // PCP_TMP_DIR than the agent.
 func elsewhere(o Options) string {
-	text := ""
+	var b strings.Builder
 	for _, dir := range o.Other {
 		if sameDir(dir, o.Agent.Dir) {
 			continue
 		}
 		if n := mmvFiles(dir); n > 0 {
-			text += fmt.Sprintf("; but %d in %s", n, dir)
+			fmt.Fprintf(&b, "; but %d in %s", n, dir)
 		}
 	}
-	return text
+	return b.String()
 }
 
 // mmvFiles counts the MMV files in a directory.

@@ -20,7 +20,7 @@ import (
 const hostile = "../../../../pkg/reader/testdata/hostile"
 
 func codes(found []check.Finding) []string {
-	out := []string{}
+	out := make([]string, 0, len(found))
 	for _, f := range found {
 		out = append(out, string(f.Code))
 	}

@@ -57,7 +57,9 @@ func (c *Command) Parse(e *Env, args []string) (status int, ok bool) {
 		return c.Misused(e, err), false
 	}
 	if c.help {
-		fmt.Fprint(e.Stdout, c.Help(e.Program))
+		if _, err := io.WriteString(e.Stdout, c.Help(e.Program)); err != nil {
+			return Failed, false
+		}
 		return OK, false
 	}
 	return OK, true
@@ -80,7 +82,7 @@ func (c *Command) Misused(e *Env, err error) int {
 	if errors.Is(err, pflag.ErrHelp) { // -h
 		err = errors.New("unknown shorthand flag: 'h'")
 	}
-	fmt.Fprintf(e.Err, "%s %s: %v\nTry '%s %s --help'.\n", e.Program, c.Name, err, e.Program, c.Name)
+	e.Say("%s %s: %v\nTry '%s %s --help'.", e.Program, c.Name, err, e.Program, c.Name)
 	return Usage
 }
 

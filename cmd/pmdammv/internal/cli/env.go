@@ -51,11 +51,16 @@ func (e *Env) Colour() bool {
 	return e.Terminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
+// Say prints a line to standard error.
+func (e *Env) Say(format string, args ...any) {
+	_, _ = fmt.Fprintf(e.Err, format+"\n", args...) // where would one say that it failed?
+}
+
 // Complain prints an error, and a hint if there is one.
 func (e *Env) Complain(command string, err error) {
-	fmt.Fprintf(e.Err, "%s %s: %v\n", e.Program, command, err)
+	e.Say("%s %s: %v", e.Program, command, err)
 	if h := Hint(err); h != "" {
-		fmt.Fprintf(e.Err, "Hint: %s\n", h)
+		e.Say("Hint: %s", h)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestShells(t *testing.T) {
 			if err != nil {
 				t.Skipf("%s is not installed", shell)
 			}
-			if out, err := exec.Command(bin, "-n", path).CombinedOutput(); err != nil { //nolint:gosec // a shell
+			if out, err := exec.Command(bin, "-n", path).CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -87,8 +87,8 @@ func TestBash(t *testing.T) {
 		t.Skip("bash is not installed")
 	}
 	dir := t.TempDir()
-	stub := filepath.Join(dir, "pmdammv")                                                                                                                          // says what names there are
-	if err := os.WriteFile(stub, []byte("#!/bin/sh\n[ \"$1\" = list ] && printf 'mmv.shop.sales\\nmmv.shop.queue\\nmmv.bakery.loaves\\n'\n"), 0o700); err != nil { //nolint:gosec // a program
+	stub := filepath.Join(dir, "pmdammv") // says what names there are
+	if err := os.WriteFile(stub, []byte("#!/bin/sh\n[ \"$1\" = list ] && printf 'mmv.shop.sales\\nmmv.shop.queue\\nmmv.bakery.loaves\\n'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	path := script(t, "bash")
@@ -112,7 +112,7 @@ func TestBash(t *testing.T) {
 		for _, w := range c.words {
 			words += fmt.Sprintf(" '%s'", w)
 		}
-		cmd := exec.Command(bash, "--norc", "-c", fmt.Sprintf(`source "$0"; COMP_WORDS=(%s); COMP_CWORD=%d; _pmdammv; echo "${COMPREPLY[*]}"`, words, len(c.words)), path) //nolint:gosec // a shell
+		cmd := exec.Command(bash, "--norc", "-c", fmt.Sprintf(`source "$0"; COMP_WORDS=(%s); COMP_CWORD=%d; _pmdammv; echo "${COMPREPLY[*]}"`, words, len(c.words)), path)
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {

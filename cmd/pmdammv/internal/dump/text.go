@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,7 @@ func (p *printer) header() (bad bool) {
 func flagText(d *Document) string {
 	names := d.Flags
 	if unknown := d.FlagBits &^ 7; unknown != 0 {
-		names = append(names[:len(names):len(names)], fmt.Sprintf("unknown=%x", unknown))
+		names = append(slices.Clip(names), fmt.Sprintf("unknown=%x", unknown))
 	}
 	if len(names) == 0 {
 		return "none"

@@ -2,7 +2,6 @@ package list
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -102,7 +101,7 @@ func (c *Command) list(l *lister, status *int) error {
 		}
 		names, err := names(l, arg)
 		if err != nil {
-			fmt.Fprintf(c.env.Err, "Error: %s: %v\n", arg, err)
+			c.env.Say("Error: %s: %v", arg, err)
 			*status = cli.Failed
 			continue
 		}
@@ -129,7 +128,7 @@ func (c *Command) print(out *pminfo, metrics []metric) error {
 			s.metric(&metrics[i])
 		}
 		for _, name := range s.lost {
-			fmt.Fprintf(c.env.Err, "%s %s: %s is left out: another metric has that name once its dots are underscores\n", c.env.Program, c.Name, name)
+			c.env.Say("%s %s: %s is left out: another metric has that name once its dots are underscores", c.env.Program, c.Name, name)
 		}
 		return s.end()
 	}
@@ -180,13 +179,13 @@ func (c *Command) warn(events []exporter.Event, dir string, status int) {
 		case ev.File != "":
 			problems = true
 		default:
-			fmt.Fprintf(c.env.Err, "%s %s: %s\n", c.env.Program, c.Name, cli.Visible(ev.Text))
+			c.env.Say("%s %s: %s", c.env.Program, c.Name, cli.Visible(ev.Text))
 		}
 	}
 	switch {
 	case problems:
-		fmt.Fprintf(c.env.Err, "Hint: not everything in %s is exported; '%s check' tells why\n", cli.Visible(dir), c.env.Program)
+		c.env.Say("Hint: not everything in %s is exported; '%s check' tells why", cli.Visible(dir), c.env.Program)
 	case status != cli.OK:
-		fmt.Fprintf(c.env.Err, "Hint: these are the metrics of the files in %s; '%s list' shows their names\n", cli.Visible(dir), c.env.Program)
+		c.env.Say("Hint: these are the metrics of the files in %s; '%s list' shows their names", cli.Visible(dir), c.env.Program)
 	}
 }

@@ -4,6 +4,7 @@ package list
 
 import (
 	"fmt"
+	"slices"
 
 	"pmdammv/cmd/pmdammv/internal/local"
 	"pmdammv/pkg/pcpwire"
@@ -115,7 +116,7 @@ func (l *lister) about(m *metric) {
 		x := instance{Instance: in}
 		if l.want.labels {
 			own := local.Level{Level: pcpwire.LabelInstances, Ident: uint32(m.desc.InDom), Inst: in.ID}
-			x.labels = l.merged(append(levels[:len(levels):len(levels)], own))
+			x.labels = l.merged(append(slices.Clip(levels), own))
 		}
 		m.insts = append(m.insts, x)
 	}

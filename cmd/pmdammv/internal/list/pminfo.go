@@ -55,16 +55,10 @@ func (p *pminfo) metric(m *metric) {
 	if w.labels {
 		for i := range m.insts {
 			in := &m.insts[i]
-			p.labels(fmt.Sprintf("inst [%d or %q] ", in.ID, raw(in.Name)), in.labels)
+			p.labels(fmt.Sprintf("inst [%d or \"%s\"] ", in.ID, in.Name), in.labels)
 		}
 	}
 }
-
-// raw is printed by %q as it is, in quotes: pminfo escapes nothing.
-type raw string
-
-// Format is for fmt.
-func (r raw) Format(f fmt.State, _ rune) { io.WriteString(f, `"`+string(r)+`"`) } //nolint:errcheck // Flush tells
 
 func (p *pminfo) oneline(t text) {
 	if t.err != nil {
@@ -147,7 +141,7 @@ func (p *pminfo) values(m *metric) {
 		if m.desc.InDom == pcpwire.InDomNull {
 			p.printf("   ")
 		} else if i, ok := m.byID[v.Inst]; ok {
-			p.printf("    inst [%d or %q]", v.Inst, raw(m.insts[i].Name))
+			p.printf("    inst [%d or \"%s\"]", v.Inst, m.insts[i].Name) // pminfo escapes nothing
 		} else {
 			p.printf("    inst [%d]", v.Inst)
 		}

@@ -201,7 +201,7 @@ func (s *scrape) escaped(text string, quoted bool) string {
 
 // sample is a number as scrapers take it.
 func sample(a pcpwire.AtomValue) string {
-	f := math.NaN()
+	var f float64
 	switch a.Type {
 	case pcpwire.TypeFloat:
 		f = float64(a.Float())

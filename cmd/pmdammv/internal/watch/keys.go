@@ -42,7 +42,9 @@ func decode(b []byte) (k rune, n int) {
 	if b[1] != '[' && b[1] != 'O' {
 		return keyEscape, 1
 	}
-	for n = 2; n < len(b) && (b[n] < 0x40 || b[n] > 0x7e); n++ {
+	n = 2
+	for n < len(b) && (b[n] < 0x40 || b[n] > 0x7e) {
+		n++
 	}
 	if n == len(b) {
 		return keyUnknown, n

@@ -78,8 +78,9 @@ func (s *sampler) take(now func() time.Time) (*sample, error) {
 }
 
 func (s *sampler) events(at time.Time) []event {
-	var out []event
-	for _, ev := range s.ctx.Events() {
+	events := s.ctx.Events()
+	out := make([]event, 0, len(events))
+	for _, ev := range events {
 		out = append(out, event{at, ev.Level >= exporter.Warning, ev.File, ev.Text})
 	}
 	return out
