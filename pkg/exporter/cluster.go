@@ -76,8 +76,9 @@ func (s sums) minus(o sums) sums {
 
 // sharedMetric is a metric that several files have. Its values come from all.
 type sharedMetric struct {
-	number uint32 // of its indom
-	parts  []part // by file
+	parts  []part  // by file
+	number uint32  // of its indom
+	union  *merged // that indom, nil if it is singular
 }
 
 type part struct {
@@ -343,10 +344,7 @@ func (c *cluster) hide() {
 			}
 			continue
 		}
-		u := c.union(uint32(c.first(s).Serial))
-		if u == nil {
-			continue
-		}
+		u := s.union
 		for at, k := 0, 0; k < len(u.parts) && at < len(s.parts); k++ { // both are by file
 			for at < len(s.parts) && s.parts[at].file < u.parts[k].file {
 				at++

@@ -27,6 +27,7 @@ type merged struct {
 	byID  map[int32]int       // index in insts
 	left  [][]reader.Instance // by part: instances left out since they have another name in insts; by id
 	twice []int               // by part: a file before it that has some of its instances, -1 for none
+	plain bool                // each instance is one file's, and all are there
 }
 
 type mergedInstance struct {
@@ -189,8 +190,9 @@ func (c *cluster) mergeInDoms(r *registry, was *cluster) {
 	}
 	c.drop()
 	for i := range c.shared {
-		if len(c.shared[i].parts) > 0 && !c.first(&c.shared[i]).Singular() {
-			c.shared[i].number = numbers[uint32(c.first(&c.shared[i]).Serial)]
+		s := &c.shared[i]
+		if m := c.first(s); !m.Singular() {
+			s.number, s.union = numbers[uint32(m.Serial)], unions[uint32(m.Serial)]
 		}
 	}
 	byAge := c.byAge()
@@ -347,7 +349,7 @@ func (c *cluster) unite(m *merged, byAge []int) {
 			}
 		}
 	}
-	m.insts = make([]mergedInstance, 0, size)
+	m.plain, m.insts = true, make([]mergedInstance, 0, size)
 	m.byID, m.left, m.twice = make(map[int32]int, size), make([][]reader.Instance, len(m.parts)), make([]int, len(m.parts))
 	for i, p := range m.parts {
 		m.twice[i] = -1
@@ -363,6 +365,7 @@ func (c *cluster) unite(m *merged, byAge []int) {
 				m.insts = append(m.insts, mergedInstance{in.Internal, p.file, in.External})
 			}
 		}
+		m.plain = m.plain && m.twice[i] < 0 && len(m.left[i]) == 0
 		slices.SortFunc(m.left[i], func(a, b reader.Instance) int { return cmp.Compare(a.Internal, b.Internal) })
 	}
 }
@@ -371,15 +374,6 @@ func (c *cluster) unite(m *merged, byAge []int) {
 func (m *merged) has(i int, id int32) bool {
 	_, out := slices.BinarySearchFunc(m.left[i], id, func(in reader.Instance, id int32) int { return cmp.Compare(in.Internal, id) })
 	return !out
-}
-
-func (c *cluster) union(serial uint32) *merged {
-	for i := range c.indoms {
-		if d := &c.indoms[i]; d.serial == serial && d.more != nil {
-			return d.more
-		}
-	}
-	return nil
 }
 
 // agreed are the instances of metric m in file k that are the same in u.

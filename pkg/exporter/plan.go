@@ -138,7 +138,13 @@ func (c *cluster) gather(pl *plan, s *sharedMetric) (sp sharedPlan) {
 				}
 			}
 		}
-	} else if u := c.union(uint32(first.Serial)); u != nil {
+	} else if u := s.union; u.plain {
+		for _, p := range s.parts {
+			for _, v := range pl.refs(p.file, p.metric) {
+				all = append(all, found{v, p.file})
+			}
+		}
+	} else {
 		seen := map[int32]bool{}
 		for _, p := range s.parts {
 			good := c.agreed(u, p.file, &c.files[p.file].cat.Metrics[p.metric])
