@@ -35,13 +35,13 @@ func (s *session) Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 // fetchAgain is for the case that something has happened since Begin. What was
 // written to may be as it was, and have been another file in between: so the
 // reply is made anew in any case. After some tries the files that are replaced
-// all the time are left out of it, and what else is written to is taken for
-// values.
+// all the time, and were written to just now, are left out of it, and what else
+// is written to is taken for values.
 func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) {
 	s.again++
 	skip := map[string]bool{}
 	for n := 1; ; n++ {
-		old := s.t.snap
+		old, began := s.t.snap, s.began
 		s.End()
 		s.Begin()
 		if s.t.snap.Touches != old.Touches {
@@ -54,7 +54,10 @@ func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *
 			for name, last := range s.restless {
 				if s.again-last > restlessFor {
 					delete(s.restless, name)
-				} else if !skip[name] {
+				}
+			}
+			for _, name := range s.e.dir.LookedAt(began) {
+				if _, ok := s.restless[name]; ok && !skip[name] {
 					skip[name], again = true, true
 				}
 			}

@@ -91,6 +91,7 @@ type Dir struct {
 	suspects atomic.Int32
 	mapped   atomic.Int32 // mappings of Files
 	touches  atomic.Uint64
+	looks    atomic.Uint64
 	draining atomic.Bool // events are out of the queue, and not looked at yet
 	faults   atomic.Uint64
 
@@ -259,6 +260,22 @@ func (d *Dir) Still(s *Snapshot) bool {
 	return d.Quiet() && d.Touches() == s.Touches // in this order: what is being looked at counts at its end
 }
 
+// Looks counts the Looks that have begun.
+func (d *Dir) Looks() uint64 { return d.looks.Load() }
+
+// LookedAt returns the names of the files that Looks after the first n have
+// looked at, because something may have happened to them.
+func (d *Dir) LookedAt(n uint64) (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.order {
+		if e.looked > n {
+			names = append(names, e.name)
+		}
+	}
+	return names
+}
+
 // Look returns the state of the directory as it is now: everything that any
 // process did before the call is in it.
 func (d *Dir) Look() *Snapshot {
@@ -267,6 +284,7 @@ func (d *Dir) Look() *Snapshot {
 	if d.closed {
 		return d.snap
 	}
+	d.looks.Add(1)
 	d.events()
 	d.checkDir()
 	d.checkHeads()

@@ -22,6 +22,7 @@ type entry struct {
 	pid     int32   // watched writer, 0: none
 	wd      int32   // watch of its own, -1: none
 	overMax bool
+	looked  uint64 // in which Look it was last looked at
 	dead    Header // of a dead file
 }
 
@@ -38,7 +39,7 @@ func (d *Dir) find(name string) *entry {
 	if e := d.entries[name]; e != nil {
 		return e
 	}
-	e := &entry{name: strings.Clone(name), head: -1, wd: -1, state: Rejected, skip: true}
+	e := &entry{name: strings.Clone(name), head: -1, wd: -1, state: Rejected, skip: true, looked: d.looks.Load()}
 	d.entries[e.name] = e
 	i, _ := slices.BinarySearchFunc(d.order, name, func(o *entry, n string) int { return strings.Compare(o.name, n) })
 	d.order = slices.Insert(d.order, i, e)

@@ -13,6 +13,9 @@ func (d *Dir) consider(name string) {
 	if hidden(name) {
 		return
 	}
+	if e := d.entries[name]; e != nil {
+		e.looked = d.looks.Load()
+	}
 	path := d.path + "/" + name
 	fd, st, link, err := openPath(path)
 	if err == nil {
