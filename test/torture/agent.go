@@ -139,12 +139,11 @@ func (a *agent) tail() string {
 	if err != nil {
 		return err.Error()
 	}
-	const most = 6000
-	if i := bytes.Index(b, []byte("goroutine ")); i >= 0 {
+	if i := bytes.Index(b, []byte("goroutine ")); i >= 0 { // what the runtime says at the end
 		b = b[max(0, i-1000):]
-		b = b[:min(len(b), most)]
+		return string(b[:min(len(b), 100_000)])
 	}
-	return string(b[max(0, len(b)-most):])
+	return string(b[max(0, len(b)-3000):])
 }
 
 // dial connects to the agent, which may not listen yet.
@@ -170,7 +169,7 @@ func (a *agent) stop() {
 	}
 	select {
 	case <-a.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		a.r.fail(death, "%s, process %d, does not end\n%s", a.name, a.pid, a.tail())
 		_ = syscall.Kill(a.pid, syscall.SIGKILL)
 		<-a.done

@@ -57,12 +57,16 @@ func (c *client) ask(req pcpwire.PDU) pcpwire.PDU {
 	if c.err != nil {
 		return nil
 	}
-	_ = c.r.SetReadDeadline(time.Now().Add(hung))
 	start := time.Now()
 	c.err = c.conn.WritePDU(1, req)
 	var pdu pcpwire.PDU
-	if c.err == nil {
+	for c.err == nil {
+		_ = c.r.SetReadDeadline(time.Now().Add(hung))
 		_, pdu, c.err = c.conn.ReadPDU()
+		if !errors.Is(c.err, os.ErrDeadlineExceeded) || !c.a.starving(start) {
+			break
+		}
+		c.err = nil
 	}
 	d := time.Since(start)
 	switch {

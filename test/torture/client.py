@@ -5,7 +5,7 @@ JSON each: {"names", "items", "tag", "mark", "insts"} of a file that must be the
 client.py archive PATH SPEC: checks what pmlogger has logged.
 
 SPEC is a file with a list of {"names", "items", "tag", "insts", "live"}. What is found is written as lines of JSON:
-{"wrong"}, {"missed"} or {"blinked", "file"} with a text, {"late"} with seconds, {"done"} after each line of input, {"end",
+{"wrong"}, {"missed"} or {"blinked", "file"} with a text ("order" if it is about the last line of input), {"late"} with seconds, {"done"} after each line of input, {"end",
 "fetches", "slowest"}.
 """
 import ctypes
@@ -142,26 +142,27 @@ class Client:
         if "gone" in order:
             try:
                 pmids = self.timed(self.ctx.pmLookupName, [order["gone"]])
-                say(wrong="%s is gone and has the PMID %s" % (order["gone"], pmids[0]))
+                say(wrong="%s is gone and has the PMID %s" % (order["gone"], pmids[0]), order=True)
             except pmapi.pmErr as err:
                 if err.errno() != cpmapi.PM_ERR_NAME:
-                    say(wrong="%s: %s" % (order["gone"], err.message()))
+                    say(wrong="%s: %s" % (order["gone"], err.message()), order=True)
             return
         order["live"] = True
         try:
             f = self.timed(File, self.ctx, order)
         except pmapi.pmErr as err:
-            say(missed="%s: %s" % (order["names"], err.message()))
+            say(missed="%s: %s" % (order["names"], err.message()), order=True)
             return
         result = self.timed(self.ctx.pmFetch, f.pmids)
         self.fetches += 1
         values, problem = f.values(result, places(result))
         self.ctx.pmFreeResult(result)
         if problem:
-            say(missed=problem)
+            say(missed="%s (PMIDs %s)" % (problem, [pmapi.pmContext.pmIDStr(p) for p in f.pmids]), order=True)
         for item, inst, got, bits in values:
             if got != order["mark"] & (1 << bits) - 1:
-                say(wrong="%s: item %d instance %d is from contents %d, not %d" % (order["names"][0], item, inst, got, order["mark"]))
+                say(wrong="%s: item %d instance %d is from contents %d, not %d" % (order["names"][0], item, inst, got,
+                                                                                   order["mark"]), order=True)
 
 
 def live(port, specs):

@@ -39,16 +39,18 @@ type pmcd struct {
 	logger *exec.Cmd
 	spec   string // file
 
-	mu    sync.Mutex // of the client: one order at a time
-	in    io.WriteCloser
-	ready chan bool // an order has been done; closed at the client's end
-	end   finding
+	mu      sync.Mutex // of the client: one order at a time
+	in      io.WriteCloser
+	answers []finding // to the order
+	ready   chan bool // an order has been done; closed at the client's end
+	end     finding
 }
 
 // finding is a line that the client says.
 type finding struct {
 	Wrong, Missed, Blinked string
 	File                   string // that has blinked
+	Order                  bool   // is about an order
 	Done, End              bool
 	Late                   float64
 	Fetches                int64
@@ -157,7 +159,8 @@ func (p *pmcd) client(name string, args ...string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("%w: run make setup", err)
 	}
 	cmd := command(path, args...)
-	cmd.Env = append(cmd.Env, "PCP_CONF="+filepath.Join(p.s.dir, "etc", "pcp.conf"), fmt.Sprintf("PMCD_PORT=%d", p.port))
+	cmd.Env = append(cmd.Env, "PCP_CONF="+filepath.Join(p.s.dir, "etc", "pcp.conf"), fmt.Sprintf("PMCD_PORT=%d", p.port),
+		"PMCD_REQUEST_TIMEOUT=300", "PMCD_CONNECT_TIMEOUT=300") // what is late, is judged here
 	cmd.Dir = p.s.dir
 	return cmd, nil
 }
@@ -213,6 +216,8 @@ func (p *pmcd) listen(out io.Reader, ready chan<- bool) {
 			continue
 		}
 		switch {
+		case f.Order:
+			p.answers = append(p.answers, f)
 		case f.Wrong != "":
 			p.s.r.fail(wrong, "%s: through pmcd: %s", p.s.name, f.Wrong)
 		case f.Missed != "":
@@ -238,10 +243,12 @@ func (p *pmcd) blinked(f finding) {
 	}
 }
 
-// order has the client do something; false when it is gone.
-func (p *pmcd) order(what map[string]any) bool {
+// order has the client of pmcd do something about a file; false when it is gone.
+func (a *actor) order(file string, what map[string]any) bool {
+	p := a.pmcd
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.answers = nil
 	b, err := json.Marshal(what)
 	if err != nil {
 		return false
@@ -249,7 +256,15 @@ func (p *pmcd) order(what map[string]any) bool {
 	if _, err := p.in.Write(append(b, '\n')); err != nil {
 		return false
 	}
-	return <-p.ready
+	ok := <-p.ready
+	for _, f := range p.answers {
+		if f.Missed != "" {
+			a.fail(missed, file, "through pmcd: %s", f.Missed)
+		} else {
+			a.fail(wrong, file, "through pmcd: %s", f.Wrong)
+		}
+	}
+	return ok
 }
 
 // startLogger has pmlogger log the watched files.
@@ -375,12 +390,14 @@ func (a *actor) viaPMCD(file string, c *contents) bool {
 	}
 	defer f.close()
 	a.must(f.complete())
-	if !a.pmcd.order(specOf(watched{file: file, c: c})) {
+	a.did("wrote contents %d (generation %d, cluster %d, items %v) to %s %v", c.mark, c.gen, c.cluster, c.items, file, w)
+	if !a.order(file, specOf(watched{file: file, c: c})) {
 		return false
 	}
 	if a.rng.IntN(2) == 0 {
 		return true
 	}
 	remove(a.path(file))
-	return a.pmcd.order(map[string]any{"gone": c.names(file)[0]})
+	a.did("removed %s", file)
+	return a.order(file, map[string]any{"gone": c.names(file)[0]})
 }

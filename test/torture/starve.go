@@ -78,16 +78,26 @@ func (s *starvation) since(start time.Time) time.Duration {
 	return max(now-was, 0)
 }
 
+// starving tells whether that an answer has not come since then may be for want of a processor.
+func (a *agent) starving(start time.Time) bool {
+	return time.Since(start)-a.waited(start) < hung && time.Since(start) < 10*hung
+}
+
+// waited is how long the agent and this program have waited for a processor since then.
+func (a *agent) waited(start time.Time) time.Duration {
+	d := a.r.self.since(start)
+	if a.starved != nil {
+		d += a.starved.since(start)
+	}
+	return d
+}
+
 // late judges an answer that took that long until now.
 func (r *report) late(a *agent, d time.Duration, request string) {
 	if d <= r.tooSlow {
 		return
 	}
-	start := time.Now().Add(-d)
-	waited := r.self.since(start)
-	if a.starved != nil {
-		waited += a.starved.since(start)
-	}
+	waited := a.waited(time.Now().Add(-d))
 	if d-waited > r.tooSlow {
 		r.fail(slow, "%s answers %.200s after %v (%v without a processor)", a.name, request, d, waited)
 		return
