@@ -282,7 +282,11 @@ func TestEveryKind(t *testing.T) {
 	if len(kinds) < 50 {
 		t.Fatalf("only %d kinds", len(kinds))
 	}
+	docs := string(read(t, "../../../../docs/TOOLS.md"))
 	for _, k := range kinds {
+		if !strings.Contains(docs, "| `"+k[1]+"` |") {
+			t.Errorf("docs/TOOLS.md says nothing of %s", k[1])
+		}
 		if !used[k[1]] {
 			t.Errorf("nothing is ever found to be %s", k[1])
 		}

@@ -61,7 +61,7 @@ func (w *walk) tocEntry(i int, e reader.TOCEntry) {
 		if optional {
 			code = "section-ignored"
 		}
-		w.fault(code, toc, i, "offset", off+8, "%d %ss of %d bytes from %d on do not fit into a file of %d bytes", e.Count, s, elem, e.Offset, w.Size())
+		w.fault(code, toc, i, "offset", off+8, "%d %s%s of %d bytes from %d on %s not fit into a file of %d bytes", e.Count, s, plural(uint64(e.Count)), elem, e.Offset, verb(e.Count), w.Size())
 		w.broken[s] = !optional
 	default:
 		w.section[s] = section{true, e.Offset, uint64(e.Count)}
@@ -120,6 +120,13 @@ func (w *walk) overlap(entries []reader.TOCEntry, k, other int) {
 		what = "the " + entries[other].Section.String() + "s"
 	}
 	w.fault("section-overlap", toc, k, "offset", image.TOCOffset(k)+8, "%ss from %d on overlap %s", entries[k].Section, entries[k].Offset, what)
+}
+
+func verb(n int32) string {
+	if n == 1 {
+		return "does"
+	}
+	return "do"
 }
 
 func plural(n uint64) string {
