@@ -148,7 +148,7 @@ func (a *agent) tail() string {
 
 // dial connects to the agent, which may not listen yet.
 func (a *agent) dial() (net.Conn, error) {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		c, err := net.Dial("unix", a.sock) //nolint:noctx // a local socket answers at once
 		if err == nil || time.Now().After(deadline) {
 			return c, err

@@ -101,7 +101,7 @@ func startPMCD(s *stage) (*pmcd, error) {
 
 // findAgent waits for the agent and learns its pid.
 func (p *pmcd) findAgent() error {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			return err

@@ -103,4 +103,5 @@ func (r *report) late(a *agent, d time.Duration, request string) {
 		return
 	}
 	r.count("late for want of a processor", 1)
+	r.say("%s answers %.60s after %v, %v of them without a processor", a.name, request, d, waited)
 }
