@@ -43,11 +43,12 @@ func tool(name string) func(args []string) int {
 // toolEnv is what sub-commands have of this process. They alone may print:
 // to the agent, standard output is the way to pmcd.
 func toolEnv() *cli.Env {
+	cfg := readConfig()
 	return cli.NewEnv(cli.Env{
 		Program: os.Args[0], Version: version, In: os.Stdin,
 		Out:  os.Stdout, //nolint:forbidigo // a sub-command is no agent
 		Err:  os.Stderr,
-		Conf: readConfig().get,
+		Conf: cfg.get, ConfFile: func(name string) string { return cfg.file[name] },
 	})
 }
 

@@ -51,19 +51,7 @@ func (c *Command) Run(args []string) int {
 	if err != nil {
 		return c.Misused(c.env, err)
 	}
-	opts := Options{Agent: o, User: c.user, Limit: 20}
-	for _, tmp := range []string{"/var/lib/pcp/tmp", "/var/tmp", "/var/tmp/pcp", "/tmp", "/tmp/pcp", os.TempDir()} {
-		if dir := filepath.Join(tmp, o.Prefix); !slices.Contains(opts.Other, dir) {
-			opts.Other = append(opts.Other, dir)
-		}
-	}
-	if opts.User == "" {
-		opts.User = c.env.Conf("PCP_USER")
-	}
-	if c.all {
-		opts.Limit = 0
-	}
-	reports, status := c.reports(opts, c.Flags.Args())
+	reports, status := c.reports(c.options(o), c.Flags.Args())
 	for _, r := range reports {
 		status = max(status, r.Status())
 	}
@@ -72,6 +60,30 @@ func (c *Command) Run(args []string) int {
 		return cli.Usage
 	}
 	return status
+}
+
+// options are what the command line says of checks.
+func (c *Command) options(agent exporter.Options) Options {
+	o := Options{Agent: agent, User: c.user, Limit: 20}
+	if o.User == "" {
+		o.User = c.env.Conf("PCP_USER")
+	}
+	if c.all {
+		o.Limit = 0
+	}
+	for _, tmp := range []string{c.confFile("PCP_TMP_DIR"), "/var/lib/pcp/tmp", "/var/tmp", "/var/tmp/pcp", "/tmp", "/tmp/pcp", os.TempDir()} {
+		if dir := filepath.Join(tmp, agent.Prefix); tmp != "" && !slices.Contains(o.Other, dir) {
+			o.Other = append(o.Other, dir)
+		}
+	}
+	return o
+}
+
+func (c *Command) confFile(name string) string {
+	if c.env.ConfFile == nil {
+		return ""
+	}
+	return c.env.ConfFile(name)
 }
 
 // reports looks at all that was asked for; what cannot be looked at is said.
@@ -90,6 +102,9 @@ func (c *Command) reports(o Options, args []string) (reports []*Report, status i
 			continue
 		}
 		if arg == host {
+			if file := c.confFile("PCP_TMP_DIR"); file != "" && file != c.env.Conf("PCP_TMP_DIR") {
+				r.Note = "PCP_TMP_DIR is set in the environment; for what is started without it, it is " + file
+			}
 			if f := pmcdKnows(c.env.Conf("PCP_PMCDCONF_PATH"), o.Agent); f != nil {
 				r.Findings = append(r.Findings, *f)
 			}

@@ -19,7 +19,10 @@ import (
 func run(t testing.TB, conf map[string]string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	e := &cli.Env{Program: "pmdammv", Stdout: &out, Err: &errs, Conf: func(name string) string { return conf[name] }}
+	e := &cli.Env{
+		Program: "pmdammv", Stdout: &out, Err: &errs, Conf: func(name string) string { return conf[name] },
+		ConfFile: func(name string) string { return conf["pcp.conf "+name] },
+	}
 	status = check.NewCommand(e).Run(args)
 	return status, out.String(), errs.String()
 }
@@ -75,6 +78,25 @@ func TestCommand(t *testing.T) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&doc); err != nil || doc.Status != 2 || len(doc.Reports) != 1 || len(doc.Reports[0].Files) != 5 {
 		t.Errorf("%v %+v", err, doc)
+	}
+}
+
+// TestEnvironment: a PCP_TMP_DIR of one's own is told of, and where files are
+// instead.
+func TestEnvironment(t *testing.T) {
+	dir, conf := host(t)
+	conf["pcp.conf PCP_TMP_DIR"], conf["PCP_TMP_DIR"] = conf["PCP_TMP_DIR"], t.TempDir()
+	if err := os.Mkdir(filepath.Join(conf["PCP_TMP_DIR"], "mmv"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	status, out, _ := run(t, conf)
+	for _, s := range []string{"  note     PCP_TMP_DIR is set in the environment; for what is started without it, it is " + filepath.Dir(dir), "; but 4 in " + dir} {
+		if !strings.Contains(out, s) {
+			t.Errorf("no %q in\n%s", s, out)
+		}
+	}
+	if status != 1 {
+		t.Errorf("status %d", status)
 	}
 }
 

@@ -26,6 +26,7 @@ type Options struct {
 // Report is what is found in one directory, or in one file alone.
 type Report struct {
 	Directory string    `json:"directory"` // "" for a file alone
+	Note      string    `json:"note,omitempty"`
 	Files     []File    `json:"files"`
 	Findings  []Finding `json:"findings"` // about the directory itself
 }

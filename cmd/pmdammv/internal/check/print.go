@@ -48,6 +48,9 @@ func (p *printer) report(r *Report) {
 	if r.Directory != "" {
 		p.alone = ""
 		p.printf("%s\n", p.paint(bold, "MMV files in "+cli.Visible(r.Directory)))
+		if r.Note != "" {
+			p.printf("  note     %s\n", cli.Visible(r.Note))
+		}
 		p.findings(r.Findings)
 	}
 	exported, errors, warnings := 0, 0, 0

@@ -28,6 +28,8 @@ type Env struct {
 	Err     io.Writer
 	// Conf looks up a variable of PCP: in the environment, pcp.conf, defaults.
 	Conf func(name string) string
+	// ConfFile looks it up in pcp.conf alone; nil for no such file.
+	ConfFile func(name string) string
 
 	Stdout io.Writer // Out, fit for terminals
 }
