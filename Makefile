@@ -35,7 +35,7 @@ demo: setup build ## show live metrics of two instrumented programs through a pm
 	@test/demo/run.sh $(BIN)/pmdammv $(BIN)/bakery
 
 test: setup ## run all tests, those with a real pmcd and real writers too
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 lint: ## go.mod tidy, formatting, vet on four architectures, golangci-lint, and shellcheck where it is installed
 	$(GO) mod tidy -diff
@@ -47,7 +47,7 @@ lint: ## go.mod tidy, formatting, vet on four architectures, golangci-lint, and 
 	! command -v shellcheck >/dev/null || shellcheck -x $(SCRIPTS)
 
 race: setup ## run all tests with the race detector, in random order
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -timeout 30m -race -shuffle=on ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@test/fuzz.sh $(FUZZTIME)
