@@ -64,7 +64,7 @@ func TestBoot(t *testing.T) {
 			debs := must[string](t)(packages())
 			for from, to := range map[string]string{
 				filepath.Join(debs, "old.deb"): "old.deb", filepath.Join(debs, "new.deb"): "new.deb",
-				must[string](t)(writerPath()): "writer", "../docs/INSTALL.md": "INSTALL.md", "boot/lib.sh": "lib.sh",
+				must[string](t)(writerPath()): "writer", "../docs/INSTALL.md": "INSTALL.md", "../README.md": "README.md", "boot/lib.sh": "lib.sh",
 				"boot/" + name + ".sh": name + ".sh", "boot/before-" + name + ".sh": "before-boot",
 			} {
 				if err := os.WriteFile(filepath.Join(in, to), must[[]byte](t)(os.ReadFile(from)), 0o755); err != nil { //nolint:gosec // read by all users there

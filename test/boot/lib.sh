@@ -58,17 +58,12 @@ writer() {
 	until grep -q '^7$' /tmp/writer.out; do sleep 0.02; done
 }
 
-# section TITLE: the commands of that section of the instructions.
-section() {
-	awk -v title="## $1" '
+# follow FILE TITLE: runs the commands of that section of the instructions, word by word, in the directory of the packages.
+follow() {
+	awk -v title="## $2" '
 		/^## / { on = $0 == title }
 		/^```/ { code = on && $0 == "```sh"; next }
-		code' /in/INSTALL.md | sed "s/_amd64/_$(dpkg --print-architecture)/"
-}
-
-# follow TITLE: runs them, word by word, in the directory of the packages.
-follow() {
-	section "$1" >/tmp/commands
+		code' "/in/$1" | sed "s/_amd64/_$(dpkg --print-architecture)/" >/tmp/commands
 	[ -s /tmp/commands ] || return 1
 	(cd /packages && bash -eux /tmp/commands) </dev/null
 }

@@ -21,11 +21,11 @@ writer
 list | sort >/tmp/list.0
 cp -p $conf /tmp/conf.0
 
-check "package" follow "From packages"
+check "package" follow INSTALL.md "From packages"
 check "the package changes nothing" theirs
 check "pmcd.conf after the package" cmp $conf /tmp/conf.0
 
-check "pipe" follow "Over a pipe"
+check "pipe" follow INSTALL.md "Over a pipe"
 within 1 "pipe: the program's metrics" program
 agent=$(pgrep -x pmdammv)
 check "pipe: user of the agent" test "$(ps -o user= -p "$agent")" = pcp
@@ -34,6 +34,12 @@ check "man 5" man -w pmdammv-format
 check "command" test "$(pmdammv --version | cut -d' ' -f1,2)" = "pmdammv version"
 check "pmlogconf" grep -q 'mmv.control.file.status' <(pmlogconf -c -q /tmp/pmlogger.conf && cat /tmp/pmlogger.conf)
 
+kill -9 "$agent"
+while ps -o stat= -p "$agent" | grep -q '^[^Z]'; do sleep 0.01; done
+hup
+within 10 "pipe: agent killed, pmcd told" program
+agent=$(pgrep -x pmdammv)
+
 check "upgrade" dpkg -i /in/new.deb
 check "upgrade: the agent goes on" test "$agent" = "$(pgrep -x pmdammv)"
 check "upgrade: its metrics" program
@@ -41,7 +47,7 @@ systemctl restart pmcd
 within 10 "pmcd started again over a pipe" program
 check "upgrade: the new program" test "$(readlink "/proc/$(pgrep -x pmdammv)/exe")" = /usr/lib/pcp/pmdas/pmdammv/pmdammv
 
-check "socket" follow "Over a socket"
+check "socket" follow INSTALL.md "Over a socket"
 within 1 "socket: the program's metrics" program
 check "socket: the service" systemctl -q is-active pmdammv.service
 check "socket: enabled" systemctl -q is-enabled pmdammv.socket
@@ -49,13 +55,22 @@ agent=$(pid)
 check "reinstall" dpkg -i /in/new.deb
 check "reinstall: the service goes on" test "$agent" = "$(pid)"
 
-follow "Back to PCP's own agent" >/tmp/remove.out 2>&1
+follow INSTALL.md "Back to PCP's own agent" >/tmp/remove.out 2>&1
 check "remove and purge" test $? = 0
 cat /tmp/remove.out
 within 10 "PCP's agent in the end" theirs
 check "pmcd.conf in the end" cmp $conf /tmp/conf.0
 list | sort >/tmp/list.1
 check "nothing is left" diff /tmp/list.0 /tmp/list.1
+
+# What the README says, all of it: both ways in, and out again.
+check "README" follow README.md "Installing"
+follow README.md "Installing" >/tmp/readme.out 2>&1
+check "README: the program's metrics, twice" test "$(grep -A2 '^mmv.writer.count' /tmp/readme.out | grep -c 'value 7')" = 2
+within 10 "PCP's agent after the README" theirs
+check "pmcd.conf after the README" cmp $conf /tmp/conf.0
+list | sort >/tmp/list.1
+check "nothing is left after the README" diff /tmp/list.0 /tmp/list.1
 
 # The package alone brings PCP's agent back, too. rpm and apt remove do the same.
 check "package again" dpkg -i /in/new.deb
