@@ -222,18 +222,18 @@ func (c *cluster) join(k int) {
 }
 
 // conflict tells whether a file with that source cannot join these: it has
-// none of their metrics and another one for an item of theirs.
-func conflict(s *source, files []*file) bool {
+// another metric for an item of theirs and, unless strict, shares none.
+func conflict(s *source, files []*file, strict bool) bool {
 	differ := false
 	for _, f := range files {
 		for i, m := range s.items[:min(len(s.items), len(f.items))] {
-			if m == 0 || f.items[i] == 0 {
-				continue
-			}
-			if same(s, m-1, f.source, f.items[i]-1) {
+			switch {
+			case m == 0 || f.items[i] == 0:
+			case !same(s, m-1, f.source, f.items[i]-1):
+				differ = true
+			case !strict:
 				return false
 			}
-			differ = true
 		}
 	}
 	return differ

@@ -96,8 +96,10 @@ func randomFile(r *rand.Rand, index, version int) *modelFile {
 	if r.IntN(3) == 0 {
 		for range r.IntN(4) {
 			l := [...]modelLabel{
-				{mmvimage.LabelCluster, uint32(f.cluster), -1}, {mmvimage.LabelItem, uint32(r.IntN(5)), -1},
-				{mmvimage.LabelInDom, 1, -1}, {mmvimage.LabelInstances, 1, int32(r.IntN(4))},
+				{mmvimage.LabelCluster, uint32(f.cluster), -1},
+				{mmvimage.LabelItem, uint32(r.IntN(5)), -1},
+				{mmvimage.LabelInDom, 1, -1},
+				{mmvimage.LabelInstances, 1, int32(r.IntN(4))},
 			}[r.IntN(4)]
 			f.labels = append(f.labels, l)
 		}
@@ -294,7 +296,7 @@ func (b *box) goneBack() (names []string) {
 }
 
 func TestModel(t *testing.T) {
-	runs := 150
+	runs := 1200
 	if testing.Short() || raceEnabled {
 		runs = 40
 	}
@@ -357,21 +359,15 @@ func runModel(t *testing.T, seed uint64) {
 		case 0:
 			step, restart = "restart", true
 			b.restart()
-			if moved := b.goneBack(); len(moved) > 0 { // which is for the start of an agent alone to do
-				step = fmt.Sprint("restart, back:", moved)
-				for _, name := range moved {
-					delete(was, name)
-				}
-				now := b.export()
-				now.check(b, files)
-				now.stable(b, last, was)
-				last = now
-				b.restart()
-				if again := b.goneBack(); len(again) > 0 {
-					t.Errorf("back only at the second start: %q", again)
-				}
-			}
 		case 1:
+			restart = true
+			b.stop()
+			for range r.IntN(3) {
+				step += change() + "; "
+			}
+			step = "restarted after " + step
+			b.start()
+		case 2:
 			for range 3 {
 				step += change() + "; "
 			}
@@ -379,16 +375,31 @@ func runModel(t *testing.T, seed uint64) {
 			step = change()
 		}
 		log = append(log, step)
+		same := maps.Clone(was)
+		maps.DeleteFunc(same, func(name string, f *modelFile) bool { return files[name] != f })
+		if restart {
+			if moved := b.goneBack(); len(moved) > 0 { // which is for the start of an agent alone to do
+				log = append(log, fmt.Sprint("back: ", moved))
+				for _, name := range moved {
+					delete(same, name)
+				}
+			}
+		}
 		now := b.export()
 		now.check(b, files)
-		maps.DeleteFunc(was, func(name string, f *modelFile) bool { return files[name] != f })
-		now.stable(b, last, was)
+		now.stable(b, last, same)
 		if restart {
-			a, c := *last, *now
-			a.Changes, c.Changes = pmda.Changes{}, pmda.Changes{}
-			if diff := cmp.Diff(a, c); diff != "" {
+			b.restart() // and once more, which changes nothing
+			if again := b.goneBack(); len(again) > 0 {
+				t.Errorf("back only at the second start: %q", again)
+			}
+			again := b.export()
+			x, y := *now, *again
+			x.Changes, y.Changes = pmda.Changes{}, pmda.Changes{}
+			if diff := cmp.Diff(x, y); diff != "" {
 				t.Errorf("a restart changes (-before +after):\n%s", diff)
 			}
+			now = again
 		} else {
 			told, is := now.Changes.Names != last.Changes.Names, !maps.Equal(now.Numbers, last.Numbers)
 			if told != is {

@@ -17,8 +17,8 @@ type arrival struct {
 // The ranks, in the order in which clusters are given.
 const (
 	rankKeeps = iota // has its number from before
+	rankMoved        // likewise, but asks for one that it could not have
 	rankAsks         // asks for one
-	rankMoved        // asks for one that it could not have
 	rankAny
 )
 
@@ -51,29 +51,62 @@ func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
 		}
 	}
 	e.rank(arrivals)
-	keep, _ := slices.BinarySearchFunc(arrivals, rankKeeps+1, func(a arrival, rank int) int { return a.rank - rank })
+	e.join(arrivals, touched)
 	full := false
 	for i := range arrivals {
-		if i == keep && !e.started {
-			e.goBack(arrivals[i:], touched)
+		a := &arrivals[i]
+		if a.cluster != 0 {
+			continue
 		}
-		if a := &arrivals[i]; a.cluster == 0 {
-			full = e.assign(a, full, touched)
+		n, err := e.choose(a, full)
+		if err != nil {
+			full = true
+			e.failed[a.f.Name] = err
+			r.leave(a.id)
+			continue
+		}
+		e.settle(a, n, touched)
+	}
+}
+
+// join settles the files that can have the cluster that they ask for, or have
+// one from before. One may make room for another.
+func (e *Exporter) join(arrivals []arrival, touched map[uint32]bool) {
+	for again := true; again; {
+		again = false
+		for i := range arrivals {
+			a := &arrivals[i]
+			asked := a.asks()
+			switch {
+			case a.cluster != 0:
+				continue
+			case asked == 0 && a.rank == rankKeeps:
+				e.settle(a, a.id.cluster, touched)
+				continue
+			case asked == 0 || !e.fits(a):
+				continue
+			case a.rank == rankMoved:
+				e.events = append(e.events, Event{Level: Info, File: a.f.Name, Text: fmt.Sprintf(
+					"cluster %d has become free and is used instead of %d", asked, a.id.cluster)})
+			}
+			e.settle(a, asked, touched)
+			again = true
 		}
 	}
 }
 
-// assign gives a file its cluster; full says that there is no free one left,
-// and so does what it returns.
-func (e *Exporter) assign(a *arrival, full bool, touched map[uint32]bool) bool {
-	n, err := e.choose(a, full)
-	if err != nil {
-		e.failed[a.f.Name] = err
-		e.reg.leave(a.id)
-		return true
+// fits tells whether a file can have the cluster that it asks for. One that
+// could not before goes back at the start of an agent only, if who was in the
+// way is gone.
+func (e *Exporter) fits(a *arrival) bool {
+	asked := a.asks()
+	if a.rank == rankMoved && e.started || !e.reg.claim(asked) {
+		return false
 	}
-	e.settle(a, n, touched)
-	return full
+	if !e.started && a.rank == rankKeeps && a.last >= e.reg.saved && a.id.sum == a.sum {
+		return true // what was together in the last run stays so
+	}
+	return !conflict(a.source, e.members[asked], a.rank == rankMoved)
 }
 
 // settle gives a file its cluster.
@@ -139,46 +172,19 @@ func (e *Exporter) rank(arrivals []arrival) {
 	})
 }
 
-// goBack is for the start of an agent: files that could not have the cluster
-// that they ask for get it if the file that had it is gone. One that goes back
-// may make room for another.
-func (e *Exporter) goBack(arrivals []arrival, touched map[uint32]bool) {
-	for again := true; again; {
-		again = false
-		for i := range arrivals {
-			a := &arrivals[i]
-			asked := a.asks()
-			if a.cluster != 0 || a.rank != rankMoved || !e.reg.claim(asked) || conflict(a.source, e.members[asked]) {
-				continue
-			}
-			e.events = append(e.events, Event{Level: Info, File: a.f.Name, Text: fmt.Sprintf(
-				"cluster %d has become free and is used instead of %d", asked, a.id.cluster)})
-			e.settle(a, asked, touched)
-			again = true
-		}
-	}
-}
-
-// choose finds the cluster of a file; full says that there is no free one left.
+// choose finds the cluster of a file that does not fit where it would be; full
+// says that there is no free one left.
 func (e *Exporter) choose(a *arrival, full bool) (uint32, error) {
-	r, asked := e.reg, a.asks()
-	if a.rank == rankKeeps && asked == 0 || a.rank == rankMoved {
+	if a.rank == rankMoved {
 		return a.id.cluster, nil
 	}
-	if asked != 0 {
-		// What was together in the last run stays so.
-		as := !e.started && a.rank == rankKeeps && a.last >= r.saved && a.id.sum == a.sum
-		if r.claim(asked) && (as || !conflict(a.source, e.members[asked])) {
-			return asked, nil
-		}
+	if full {
+		return 0, errNoCluster
 	}
-	n, err := uint32(0), errNoCluster
-	if !full {
-		n, err = r.free()
-	}
-	if err == nil && asked != 0 {
+	n, err := e.reg.free()
+	if err == nil && a.asks() != 0 {
 		e.events = append(e.events, Event{Level: Warning, File: a.f.Name, Text: fmt.Sprintf(
-			"cluster %d is another file's, with other metrics: %d is used instead", asked, n)})
+			"cluster %d is another file's, with other metrics: %d is used instead", a.asks(), n)})
 	}
 	return n, err
 }

@@ -5,8 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
-	"pmdammv/pkg/pcpwire"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -6,9 +6,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"pmdammv/pkg/pcpwire"
 	"testing"
 	"testing/iotest"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

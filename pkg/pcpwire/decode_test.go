@@ -3,8 +3,9 @@ package pcpwire_test
 import (
 	"encoding/binary"
 	"errors"
-	"pmdammv/pkg/pcpwire"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+
 	"pmdammv/pkg/pcpwire"
 )
 

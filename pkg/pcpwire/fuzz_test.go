@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"pmdammv/pkg/pcpwire"
 	"reflect"
 	"testing"
 	"testing/iotest"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -7,10 +7,11 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"pmdammv/pkg/pcpwire"
 	"strconv"
 	"strings"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

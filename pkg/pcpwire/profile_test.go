@@ -1,8 +1,9 @@
 package pcpwire_test
 
 import (
-	"pmdammv/pkg/pcpwire"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

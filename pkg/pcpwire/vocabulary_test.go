@@ -2,9 +2,10 @@ package pcpwire_test
 
 import (
 	"errors"
-	"pmdammv/pkg/pcpwire"
 	"syscall"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 // TestStatus has the texts of pmErrStr.

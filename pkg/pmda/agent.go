@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"pmdammv/pkg/pcpwire"
 	"sync/atomic"
+
+	"pmdammv/pkg/pcpwire"
 
 	"go.uber.org/zap"
 )

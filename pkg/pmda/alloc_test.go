@@ -3,9 +3,10 @@ package pmda_test
 import (
 	"encoding/binary"
 	"io"
+	"testing"
+
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
-	"testing"
 )
 
 // still is a session that allocates nothing itself: one metric with many

@@ -2,8 +2,9 @@ package pmda
 
 import (
 	"bytes"
-	"pmdammv/pkg/pcpwire"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 // A huge reply does not keep its memory for the rest of the connection.

@@ -9,11 +9,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"pmdammv/pkg/pmda"
 	"regexp"
 	"syscall"
 	"testing"
 	"time"
+
+	"pmdammv/pkg/pmda"
 
 	"github.com/google/go-cmp/cmp"
 )

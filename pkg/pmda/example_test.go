@@ -3,9 +3,10 @@ package pmda_test
 import (
 	"context"
 	"log"
+	"time"
+
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
-	"time"
 )
 
 var uptime = pcpwire.NewPMID(254, 0, 0)

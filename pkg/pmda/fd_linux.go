@@ -4,8 +4,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"pmdammv/pkg/pcpwire"
 	"sync/atomic"
+
+	"pmdammv/pkg/pcpwire"
 
 	"golang.org/x/sys/unix"
 )

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"sync"
 	"testing"
 	"time"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 
 	"golang.org/x/sys/unix"
 )

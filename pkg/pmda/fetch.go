@@ -3,6 +3,7 @@ package pmda
 import (
 	"errors"
 	"fmt"
+
 	"pmdammv/pkg/pcpwire"
 )
 

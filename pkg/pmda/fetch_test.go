@@ -2,9 +2,10 @@ package pmda_test
 
 import (
 	"fmt"
-	"pmdammv/pkg/pcpwire"
 	"strings"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -8,11 +8,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"slices"
 	"strings"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 )
 
 // replies are the PDUs that answer a request, but for ERROR.

@@ -2,6 +2,7 @@ package pmda
 
 import (
 	"bytes"
+
 	"pmdammv/pkg/pcpwire"
 )
 

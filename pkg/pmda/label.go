@@ -2,6 +2,7 @@ package pmda
 
 import (
 	"encoding/json"
+
 	"pmdammv/pkg/pcpwire"
 
 	"go.uber.org/zap"

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"encoding/hex"
 	"os"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"strings"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 
 	"github.com/google/go-cmp/cmp"
 )

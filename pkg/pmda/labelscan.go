@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"pmdammv/pkg/pcpwire"
 	"slices"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 const maxLabelName = 254

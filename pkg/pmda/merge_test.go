@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"strconv"
 	"strings"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 )
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"testing"
 	"time"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

@@ -1,8 +1,9 @@
 package pmda_test
 
 import (
-	"pmdammv/pkg/pcpwire"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 func names(names ...string) *pcpwire.Names {

@@ -3,9 +3,10 @@ package pmda_test
 import (
 	"errors"
 	"math"
+	"sync/atomic"
+
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/pmda"
-	"sync/atomic"
 )
 
 const domain = 253

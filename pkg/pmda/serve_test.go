@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"testing"
 	"time"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"

@@ -2,8 +2,9 @@ package pmda
 
 import (
 	"errors"
-	"pmdammv/pkg/pcpwire"
 	"syscall"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 // errMalformed is a request that can be decoded but makes no sense.

@@ -3,8 +3,9 @@ package pmda
 import (
 	"bytes"
 	"hash/maphash"
-	"pmdammv/pkg/pcpwire"
 	"slices"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 // A Tree is an immutable name space, the pmdaNameSpace of libpcp_pmda: dotted

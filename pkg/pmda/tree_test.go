@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"pmdammv/pkg/pcpwire"
-	"pmdammv/pkg/pmda"
 	"slices"
 	"strings"
 	"testing"
+
+	"pmdammv/pkg/pcpwire"
+	"pmdammv/pkg/pmda"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"pmdammv/pkg/pcpwire"
 	"slices"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 // Why a name was refused; see [NameError].

@@ -385,7 +385,12 @@ func TestReapAtLast(t *testing.T) {
 	overwrite(t, path, one)
 	w.Look()
 	reaped := make(chan struct{})
-	go func() { w.Reap(); close(reaped) }() // waits
+	go func() { w.Reap(); close(reaped) }()
+	select {
+	case <-reaped:
+		t.Error("Reap does not wait for the answer in progress")
+	case <-time.After(50 * time.Millisecond):
+	}
 	w.Release()
 	<-reaped
 	if n := len(mappings(t, dir)); n != 1 {
