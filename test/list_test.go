@@ -103,7 +103,9 @@ func (p *pmcd) scrape(t testing.TB, pmproxy string) string {
 	go func() { ended <- proxy.Wait() }()
 	defer func() {
 		_ = proxy.Process.Kill()
-		_ = <-ended // it was killed
+		if err := <-ended; err == nil { // it is killed here
+			t.Error("pmproxy ended by itself")
+		}
 	}()
 	url := fmt.Sprintf("http://127.0.0.1:%d/metrics?names=mmv&host=127.0.0.1:%d", port, p.port)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
