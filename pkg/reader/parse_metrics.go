@@ -21,11 +21,12 @@ func (p *parser) metrics() error {
 		} else {
 			p.remark(SectionMetrics, int(i), "name", off, ErrBounds, "string at %d in a file of %d", p.u64(off), p.size)
 		}
-		m.Item = p.u32(rest)
-		m.Type = Type(p.u32(rest + 4))
-		m.Semantics = int32(p.u32(rest + 8))
-		m.Dimension = p.u32(rest + 12)
-		m.Serial = int32(p.u32(rest + 16))
+		b := p.data[rest : rest+20]
+		m.Item = native.Uint32(b)
+		m.Type = Type(native.Uint32(b[4:]))
+		m.Semantics = int32(native.Uint32(b[8:]))
+		m.Dimension = native.Uint32(b[12:])
+		m.Serial = int32(native.Uint32(b[16:]))
 		m.Short = p.help(SectionMetrics, int(i), "shorttext", rest+24)
 		m.Help = p.help(SectionMetrics, int(i), "helptext", rest+32)
 		m.InDom = -1
@@ -111,6 +112,12 @@ func (p *parser) value(i int, off uint64, word func(off uint64) uint64) (metric,
 func (p *parser) order(i int) {
 	m := &p.c.Metrics[i]
 	refs := p.c.values[m.first : m.first+m.n]
+	if m.Singular() && m.n <= 1 {
+		for k := range refs {
+			refs[k].Inst = -1
+		}
+		return
+	}
 	byPlace := func(a, b ValueRef) int { return cmp.Compare(a.Inst, b.Inst) }
 	if !slices.IsSortedFunc(refs, byPlace) {
 		slices.SortStableFunc(refs, byPlace)
