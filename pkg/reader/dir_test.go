@@ -268,3 +268,32 @@ func TestClosed(t *testing.T) {
 		t.Errorf("path %s", w.Path())
 	}
 }
+
+// TestLookedAt names the files that something may have happened to.
+func TestLookedAt(t *testing.T) {
+	onEach(t, func(t *testing.T, dir string) {
+		for _, n := range []string{"a", "b", "c"} {
+			put(t, dir, n, counter("m", 1, 1))
+		}
+		w := watch(t, dir, reader.Options{})
+		expect := func(what string, want ...string) {
+			t.Helper()
+			before := w.Looks()
+			w.Look()
+			if diff := cmp.Diff(want, w.LookedAt(before)); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", what, diff)
+			}
+		}
+		expect("at first", "a", "b", "c")
+		expect("when nothing happened")
+		check0(t, os.Chmod(filepath.Join(dir, "b"), 0o600))
+		expect("with another mode", "b")
+		put(t, dir, "a", counter("n", 1, 1))
+		put(t, dir, "d", counter("n", 1, 1))
+		expect("with one replaced and a new one", "a", "d")
+		live(t, filepath.Join(dir, "c"))[8]++ // its generation
+		expect("with another generation", "c")
+		check0(t, os.Remove(filepath.Join(dir, "a")))
+		expect("with one removed")
+	})
+}
