@@ -59,6 +59,7 @@ func TestPackage(t *testing.T) {
 func TestBoot(t *testing.T) {
 	for _, name := range []string{"packages", "lifecycle"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			need(t, mmvHeader, "/usr/bin/dpkg", "/lib/systemd/systemd")
 			in := t.TempDir()
 			debs := must[string](t)(packages())

@@ -201,7 +201,7 @@ func TestInstallOtherEdits(t *testing.T) {
 	i := newInstallable(t)
 	before := i.text(t)
 	i.run(t, "Install", "")
-	line := strings.Split(must[string](t)(find(i.text(t), "mmv\t70\tpipe")), "\n")[0]
+	line, _, _ := strings.Cut(must[string](t)(find(i.text(t), "mmv\t70\tpipe")), "\n")
 
 	// Options that somebody adds to the entry stay with another Install.
 	edited := "# one more comment\n" + strings.Replace(i.text(t), line, line+" --file-metrics=off", 1)

@@ -27,7 +27,7 @@ func openLog(name, path string, debug bool) (*logFile, error) {
 	l := &logFile{level: zap.NewAtomicLevelAt(zap.InfoLevel), own: path != "-"}
 	l.setDebug(debug)
 	if l.own {
-		_ = os.Rename(path, path+".prev")
+		_ = os.Rename(path, path+".prev") //nolint:gosec // the file that was asked for
 		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0o644)
 		if err != nil {
 			return nil, &os.PathError{Op: "open log", Path: path, Err: err}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/user"
 	"strconv"
+	"strings"
 
 	"github.com/coreos/go-systemd/v22/activation"
 
@@ -55,9 +56,11 @@ func serveSockets(ctx context.Context, agent *pmda.Agent, exp *exporter.Exporter
 	go func() { done <- agent.ServeAll(ctx, users, all...) }()
 	exp.Refresh()
 	status := "serving"
+	var statusSb58 strings.Builder
 	for _, l := range all {
-		status += " " + l.Addr()
+		statusSb58.WriteString(" " + l.Addr())
 	}
+	status += statusSb58.String()
 	m.tell("READY=1", "STATUS="+status)
 	go m.watchdog(ctx, exp.Refresh)
 	err := <-done

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -268,13 +269,13 @@ func (b *box) show(set *pcpwire.ValueSet) string {
 		var text string
 		switch d.Type {
 		case pcpwire.TypeI32:
-			text = fmt.Sprint(a.I32())
+			text = strconv.Itoa(int(a.I32()))
 		case pcpwire.TypeU32:
-			text = fmt.Sprint(a.U32())
+			text = strconv.FormatUint(uint64(a.U32()), 10)
 		case pcpwire.TypeI64:
-			text = fmt.Sprint(a.I64())
+			text = strconv.FormatInt(a.I64(), 10)
 		case pcpwire.TypeU64:
-			text = fmt.Sprint(a.U64())
+			text = strconv.FormatUint(a.U64(), 10)
 		case pcpwire.TypeFloat:
 			text = fmt.Sprint(a.Float())
 		case pcpwire.TypeDouble:

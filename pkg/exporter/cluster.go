@@ -128,8 +128,8 @@ func (c *cluster) exports(o *cluster) bool {
 // sameReason compares reasons of metrics of the same file.
 func sameReason(a, b error) bool {
 	switch x := a.(type) { //nolint:errorlint // they are not wrapped
-	case *errOtherMetric:
-		y, ok := b.(*errOtherMetric) //nolint:errorlint // likewise
+	case *otherMetricError:
+		y, ok := b.(*otherMetricError) //nolint:errorlint // likewise
 		return ok && x.item == y.item && x.part == y.part
 	case *clashError:
 		y, ok := b.(*clashError) //nolint:errorlint // likewise
@@ -177,19 +177,19 @@ func newCluster(number uint32, files []*file) *cluster {
 	return c
 }
 
-// errOtherMetric says whose an item is.
-type errOtherMetric struct {
+// otherMetricError says whose an item is.
+type otherMetricError struct {
 	item int
 	part
 	c *cluster
 }
 
-func (e *errOtherMetric) Error() string {
+func (e *otherMetricError) Error() string {
 	f := e.c.files[e.file]
 	return fmt.Sprintf("%v: item %d is %s of %q", errItemTaken, e.item, f.name(nil, e.metric), f.f.Name)
 }
 
-func (e *errOtherMetric) Unwrap() error { return errItemTaken }
+func (e *otherMetricError) Unwrap() error { return errItemTaken }
 
 // join enters the metrics of file k.
 func (c *cluster) join(k int) {
@@ -210,7 +210,7 @@ func (c *cluster) join(k int) {
 		o := c.part(*it)
 		switch {
 		case !same(c.files[o.file].source, o.metric, f.source, m):
-			c.exclude(k, m, &errOtherMetric{i, o, c})
+			c.exclude(k, m, &otherMetricError{i, o, c})
 		case it.shared():
 			s := &c.shared[it.metric]
 			s.parts = append(s.parts, part{k, m})

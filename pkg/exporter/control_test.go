@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -202,7 +203,7 @@ func TestFileInstancesBound(t *testing.T) {
 		b.write(fmt.Sprintf("y%04d", i), []byte("junk"+strings.Repeat("x", 50)))
 	}
 	st = b.statuses()
-	equal(t, "files", fmt.Sprint(len(st))+st["a0000"]+st["z0000"], "1000")
+	equal(t, "files", strconv.Itoa(len(st))+st["a0000"]+st["z0000"], "1000")
 	equal(t, "rejected", b.values("mmv.control.rejected"), "1120")
 }
 

@@ -129,7 +129,7 @@ func (e *Exporter) tell(ev Event) {
 func (e *Exporter) identities(last bool) *savedIdentities {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.reg.dirty && !(last && e.reg.stale) {
+	if !e.reg.dirty && (!last || !e.reg.stale) {
 		return nil
 	}
 	e.reg.dirty, e.reg.stale = false, false

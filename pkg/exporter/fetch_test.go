@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -244,9 +245,11 @@ func TestFetchTruncated(t *testing.T) {
 		pdu, err := b.result.Finish()
 		r := reply(t, pdu, err, &pcpwire.Result{})
 		got := ""
+		var gotSb247 strings.Builder
 		for i := range r.Sets {
-			got += fmt.Sprint(r.Sets[i].NumVal)
+			gotSb247.WriteString(strconv.Itoa(int(r.Sets[i].NumVal)))
 		}
+		got += gotSb247.String()
 		equal(t, "numbers of values", got, "010101")
 	})
 	equal(t, "after", b.all(nil, names...), " | 1 |  | 3 |  | 5")
@@ -282,7 +285,7 @@ func TestRewritingWriter(t *testing.T) {
 	b := newBox(t, func(o *exporter.Options) { o.FileMetrics = exporter.FileMetricsOff })
 	b.put("still", mmvimage.New(1).Cluster(6).Metric(metric("m", 1, 7)))
 	path := filepath.Join(b.dir, "f")
-	f, err := os.Create(path) //nolint:gosec // a test's
+	f, err := os.Create(path)
 	must(t, err)
 	defer f.Close() //nolint:errcheck // a test's
 	b.start()

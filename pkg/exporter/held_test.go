@@ -100,7 +100,7 @@ func TestGoneAtOnce(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sleep", "60")
 	must(t, cmd.Start())
-	b.put("p", one(1).Flags(mmvimage.Process).PID(int32(cmd.Process.Pid))) //nolint:gosec // a pid
+	b.put("p", one(1).Flags(mmvimage.Process).PID(int32(cmd.Process.Pid)))
 	equal(t, "value", b.values("mmv.p.m"), "1")
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()

@@ -3,6 +3,7 @@ package exporter_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func (b *box) clusters(files ...string) string {
 	for _, f := range files {
 		c := "-"
 		if p, err := b.lookup("mmv." + f + ".m"); err == nil {
-			c = fmt.Sprint(p.Cluster())
+			c = strconv.FormatUint(uint64(p.Cluster()), 10)
 		}
 		out = append(out, c)
 	}
@@ -174,7 +175,7 @@ func TestConflictMovesTheLaterFile(t *testing.T) {
 // Who was there while the other was gone has the older right.
 func TestReturnAfterAnotherHasCome(t *testing.T) {
 	for _, restart := range []bool{false, true} {
-		t.Run(fmt.Sprint(restart), func(t *testing.T) {
+		t.Run(strconv.FormatBool(restart), func(t *testing.T) {
 			b := newBox(t).keep()
 			b.put("a", asking(42))
 			b.start()

@@ -2,6 +2,7 @@ package exporter_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,6 +83,6 @@ func TestTenThousandFiles(t *testing.T) {
 	equal(t, "names", len(names), 10_000)
 	for _, i := range []int{0, 4094, 4095, 9999} {
 		equal(t, "PMID", b.pmids(fmt.Sprint("mmv.m", i)), fmt.Sprintf("%d.%d", i%4095+1, i/4095+1))
-		equal(t, "value", b.values(fmt.Sprint("mmv.m", i)), fmt.Sprint(i))
+		equal(t, "value", b.values(fmt.Sprint("mmv.m", i)), strconv.Itoa(i))
 	}
 }

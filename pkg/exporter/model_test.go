@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func (b *box) export() *modelState {
 		s.InDoms[d.InDom] = b.instances(d.InDom)
 		label(pcpwire.LabelInDom, uint32(d.InDom), -1, cluster)
 		s.Instances[d.InDom] = map[int32]string{}
-		for _, in := range strings.Fields(s.InDoms[d.InDom]) {
+		for in := range strings.FieldsSeq(s.InDoms[d.InDom]) {
 			i := insts(in)[0]
 			s.Instances[d.InDom][i.ID] = i.Name
 			label(pcpwire.LabelInstances, uint32(d.InDom), i.ID, cluster)
@@ -185,7 +186,7 @@ func (s *modelState) check(b *box, files map[string]*modelFile) {
 	indoms := map[pcpwire.InDom]string{}
 	shown := map[int64]string{}
 	for n, m := range s.Metrics {
-		for _, v := range strings.Fields(m.Values) {
+		for v := range strings.FieldsSeq(m.Values) {
 			inst, value := parseValue(b, v)
 			shown[value] = n
 			file := modelFiles[value/1e9-1]
@@ -259,7 +260,7 @@ func parseValue(b *box, s string) (inst int32, value int64) {
 
 // of tells whether a metric has values of that file.
 func (m modelMetric) of(b *box, f *modelFile) bool {
-	for _, s := range strings.Fields(m.Values) {
+	for s := range strings.FieldsSeq(m.Values) {
 		if _, v := parseValue(b, s); v/1e9 == int64(f.index+1) {
 			return true
 		}
@@ -296,12 +297,12 @@ func (b *box) goneBack() (names []string) {
 }
 
 func TestModel(t *testing.T) {
-	runs := 1200
+	runs := 150
 	if testing.Short() || raceEnabled {
 		runs = 40
 	}
 	for seed := range runs {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
 			runModel(t, uint64(seed))
 		})
@@ -362,15 +363,19 @@ func runModel(t *testing.T, seed uint64) {
 		case 1:
 			restart = true
 			b.stop()
+			var stepSb365 strings.Builder
 			for range r.IntN(3) {
-				step += change() + "; "
+				stepSb365.WriteString(change() + "; ")
 			}
+			step += stepSb365.String()
 			step = "restarted after " + step
 			b.start()
 		case 2:
+			var stepSb371 strings.Builder
 			for range 3 {
-				step += change() + "; "
+				stepSb371.WriteString(change() + "; ")
 			}
+			step += stepSb371.String()
 		default:
 			step = change()
 		}

@@ -70,12 +70,12 @@ func (n *nameSpace) children(b *pcpwire.NamesBuilder, name []byte, status bool) 
 	if t != nil {
 		return t.Children(b, rest, status)
 	}
-	for i := len(n.tops) - 1; i >= 0; i-- {
-		c := []byte(n.tops[i].name)
+	for _, v := range slices.Backward(n.tops) {
+		c := []byte(v.name)
 		switch {
 		case !status:
 			b.Add(nil, c)
-		case n.tops[i].tree == nil && n.leaf(c):
+		case v.tree == nil && n.leaf(c):
 			b.AddStatus(c, pcpwire.Leaf)
 		default:
 			b.AddStatus(c, pcpwire.NonLeaf)
@@ -101,8 +101,8 @@ func (n *nameSpace) traverse(b *pcpwire.NamesBuilder, name []byte) error {
 		return t.Traverse(b, name[:prefix:prefix], rest)
 	}
 	root := append(bytes.Clone(n.root), '.')
-	for i := len(n.tops) - 1; i >= 0; i-- {
-		c := n.tops[i]
+	for _, c := range slices.Backward(n.tops) {
+
 		if c.tree == nil {
 			err = n.joined.Traverse(b, root, []byte(c.name))
 		} else {
@@ -299,7 +299,7 @@ func (c *cluster) tree(f *file) *pmda.Tree {
 			return t
 		}
 	}
-	return f.source.tree
+	return f.tree
 }
 
 // prune makes the trees of files from which something is excluded.

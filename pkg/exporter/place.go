@@ -154,7 +154,7 @@ func (e *Exporter) rank(arrivals []arrival) {
 		a := &arrivals[i]
 		id, asked := a.id, a.asks()
 		switch {
-		case asked != 0 && shares(id) && newest[asked] <= a.last, asked == 0 && id.own() && id.asked == 0:
+		case asked != 0 && shares(id) && newest[asked] <= a.last, asked == 0 && id.own():
 			a.rank = rankKeeps
 		case asked == 0:
 			a.rank = rankAny

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -166,7 +167,7 @@ func TestRegistryBeyondItsBounds(t *testing.T) {
 	r := newRegistry()
 	r.counter++
 	for i := range maxNames + 100 {
-		id := r.name(fmt.Sprint(i))
+		id := r.name(strconv.Itoa(i))
 		r.appear(id)
 		r.give(id, 5, 5)
 	}
@@ -232,7 +233,7 @@ func TestKeeperGathers(t *testing.T) {
 		if calls < 1 || calls > 2 {
 			t.Errorf("written %d times", calls)
 		}
-		data, err := os.ReadFile(path) //nolint:gosec // a test's
+		data, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(data), "\ncounter ") {
 			t.Errorf("after %v: %q, %v", time.Since(begin), data, err)
 		}

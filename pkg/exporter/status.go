@@ -18,10 +18,10 @@ func (e *Exporter) count(t, old *Table, touched map[uint32]bool) {
 	}
 	for n := range touched {
 		if old != nil && old.clusters[n] != nil {
-			t.sums = t.sums.minus(old.clusters[n].sums)
+			t.sums = t.minus(old.clusters[n].sums)
 		}
 		if c := t.clusters[n]; c != nil {
-			t.sums = t.sums.plus(c.sums)
+			t.sums = t.plus(c.sums)
 		}
 	}
 	for _, f := range t.list {
@@ -163,7 +163,7 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 	b := statusBuilder{sep: ": "}
 	b.WriteString(cleanly)
 	if n > 0 {
-		fmt.Fprintf(&b, ", %d metric%s not exported", n, plural(n))
+		_, _ = fmt.Fprintf(&b, ", %d metric%s not exported", n, plural(n))
 		for _, p := range f.problems {
 			b.say("metric[%d] %s: %v", p.metric, f.cat.Text(f.cat.Metrics[p.metric].Name), p.err)
 		}
@@ -201,7 +201,7 @@ type statusBuilder struct {
 
 func (b *statusBuilder) say(format string, args ...any) {
 	b.WriteString(b.sep)
-	fmt.Fprintf(b, format, args...)
+	_, _ = fmt.Fprintf(b, format, args...)
 	b.sep = "; "
 }
 

@@ -15,7 +15,7 @@ func TestSingular(t *testing.T) {
 		pcpwire.TypeI32, pcpwire.TypeU32, pcpwire.TypeI64, pcpwire.TypeU64,
 		pcpwire.TypeFloat, pcpwire.TypeDouble, pcpwire.TypeNoSupport,
 	}
-	r := rand.New(rand.NewPCG(1, 2))
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test chooses it
 	var one, each pcpwire.ResultBuilder
 	for range 500 {
 		n := r.IntN(40)

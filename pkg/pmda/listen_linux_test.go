@@ -64,7 +64,7 @@ func listenUnix(t testing.TB, path string) *pmda.Listener {
 // dialAgent connects as pmcd does, or returns why not.
 func dialAgent(t testing.TB, network, addr string) (*peer, error) {
 	t.Helper()
-	c, err := net.Dial(network, addr)
+	c, err := net.Dial(network, addr) //nolint:gosec // the test chooses it
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func TestNewListener(t *testing.T) {
 	})
 	s.stop()
 
-	any4, err := net.Listen("tcp4", ":0")
+	any4, err := net.Listen("tcp4", ":0") //nolint:gosec // the test chooses it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "peers")
+	dir, err := os.MkdirTemp("", "peers") //nolint:usetesting // the test chooses it
 	if err != nil {
 		t.Fatal(err)
 	}

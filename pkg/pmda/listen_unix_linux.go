@@ -34,7 +34,7 @@ func inodeOf(path string) inode {
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return inode{}
 	}
-	return inode{uint64(st.Dev), uint64(st.Ino)}
+	return inode{uint64(st.Dev), uint64(st.Ino)} //nolint:unconvert // some architectures have 32 bits
 }
 
 // ListenUnix listens on a socket in the file system, which it makes with mode

@@ -18,7 +18,7 @@ func crowd(t testing.TB, dir string, n int) {
 		put(t, dir, fmt.Sprintf("good%d", i), counter("m", 2, 1))
 	}
 	put(t, dir, "flux", counter("m", 2, 1).Generations(1, 0))
-	check0(t, os.WriteFile(filepath.Join(dir, "empty"), nil, 0o644))
+	check0(t, os.WriteFile(filepath.Join(dir, "empty"), nil, 0o644)) //nolint:gosec // a directory of the test
 	check0(t, os.WriteFile(filepath.Join(dir, "text"), []byte("a text that is longer than the header of a file"), 0o644))
 	put(t, dir, "bad", counter("m", 2, 1).Cluster(5000))
 	put(t, dir, "dead", of(nobody))
@@ -26,7 +26,7 @@ func crowd(t testing.TB, dir string, n int) {
 	check0(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
 	check0(t, os.Symlink("good0", filepath.Join(dir, "link")))
 	check0(t, os.Link(filepath.Join(dir, "good0"), filepath.Join(dir, "hard")))
-	check0(t, os.Mkdir(filepath.Join(dir, "directory"), 0o755))
+	check0(t, os.Mkdir(filepath.Join(dir, "directory"), 0o755)) //nolint:gosec // a directory of the test
 }
 
 // TestAllocs wants no memory for what happens all the time.

@@ -74,7 +74,7 @@ type child struct {
 // start starts a child and waits until it is ready. The end of the test ends it.
 func start(t testing.TB, name string, attr *unix.SysProcAttr, args ...string) *child {
 	t.Helper()
-	c := &child{Cmd: exec.Command("/proc/self/exe", args...), t: t}
+	c := &child{Cmd: exec.Command("/proc/self/exe", args...), t: t} //nolint:gosec // the test chooses it
 	c.Env = append(os.Environ(), childEnv+"="+name)
 	c.Stderr = os.Stderr
 	c.SysProcAttr = attr

@@ -39,7 +39,7 @@ func TestOverflow(t *testing.T) {
 		}
 		s := w.look("a loaded, b loaded, c loaded")
 		for i := range n + 1 { // the same event twice would be one
-			check0(t, os.Chmod(filepath.Join(dir, fmt.Sprintf(".%d", i%2)), 0o644))
+			check0(t, os.Chmod(filepath.Join(dir, fmt.Sprintf(".%d", i%2)), 0o644)) //nolint:gosec // a directory of the test
 		}
 		overwrite(t, filepath.Join(dir, "b"), counter("n", 1, 1).Build())
 		check0(t, os.Remove(filepath.Join(dir, "c")))
@@ -282,7 +282,7 @@ func (w *limitedDir) look() string { return states(w.d.Look()) }
 // TestWatchLimits runs out of watches, and of inotify itself.
 func TestWatchLimits(t *testing.T) {
 	top := t.TempDir()
-	check0(t, os.Chmod(top, 0o755))
+	check0(t, os.Chmod(top, 0o755)) //nolint:gosec // a directory of the test
 	dir := filepath.Join(top, "mmv")
 	check0(t, os.Mkdir(dir, 0o755))
 	put(t, dir, "a", counter("m", 1, 1))

@@ -42,7 +42,7 @@ func largeImage(version int32) ([]byte, *mmvimage.Image) {
 func loadLarge(t *testing.T, b []byte) (*Dir, *File) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a"), b, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "a"), b, 0o644); err != nil { //nolint:gosec // a directory of the test
 		t.Fatal(err)
 	}
 	d, err := Open(dir, Options{})

@@ -236,7 +236,7 @@ func innerChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{"wait"}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"wait"}, &syscall.ProcAttr{ //nolint:gosec // the test chooses it
 		Env: []string{childEnv + "=wait"}, Files: []uintptr{r.Fd(), null.Fd(), 2},
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,8 +41,8 @@ func spawn(cmd *exec.Cmd) (*agent, error) {
 }
 
 // startAgent starts an agent on dir and exchanges credentials with it.
-func startAgent(command, dir string) (*agent, error) {
-	cmd := exec.Command(command, "-d", "70", "-U", fmt.Sprint(os.Getuid()), "-l", filepath.Join(dir, "agent.log"))
+func startAgent(command, dir string) (*agent, error) { //nolint:gosec // the test chooses it
+	cmd := exec.Command(command, "-d", "70", "-U", strconv.Itoa(os.Getuid()), "-l", filepath.Join(dir, "agent.log"))
 	if strings.HasPrefix(command, "/usr/lib/pcp") { // which knows users by name only
 		cmd.Args[4] = userName()
 	}

@@ -90,7 +90,7 @@ func exitOn(err error) {
 
 // write makes the files of the set below dir/mmv.
 func (s set) write(dir string) error {
-	if err := os.MkdirAll(filepath.Join(dir, "mmv"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "mmv"), 0o755); err != nil { //nolint:gosec // a directory of the test
 		return err
 	}
 	for i := range s.files {
@@ -132,7 +132,7 @@ func (s set) measure(commands []string) error {
 	if err := s.write(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "config", "pmda"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "config", "pmda"), 0o755); err != nil { //nolint:gosec // a directory of the test
 		return err
 	}
 	fs := make([]figures, len(commands))

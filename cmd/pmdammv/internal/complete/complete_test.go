@@ -73,7 +73,7 @@ func TestShells(t *testing.T) {
 			if err != nil {
 				t.Skipf("%s is not installed", shell)
 			}
-			if out, err := exec.Command(bin, "-n", path).CombinedOutput(); err != nil {
+			if out, err := exec.Command(bin, "-n", path).CombinedOutput(); err != nil { //nolint:gosec // the test chooses it
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -112,7 +112,7 @@ func TestBash(t *testing.T) {
 		for _, w := range c.words {
 			words += fmt.Sprintf(" '%s'", w)
 		}
-		cmd := exec.Command(bash, "--norc", "-c", fmt.Sprintf(`source "$0"; COMP_WORDS=(%s); COMP_CWORD=%d; _pmdammv; echo "${COMPREPLY[*]}"`, words, len(c.words)), path)
+		cmd := exec.Command(bash, "--norc", "-c", fmt.Sprintf(`source "$0"; COMP_WORDS=(%s); COMP_CWORD=%d; _pmdammv; echo "${COMPREPLY[*]}"`, words, len(c.words)), path) //nolint:gosec // the test chooses it
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
