@@ -224,7 +224,7 @@ func TestScreenshot(t *testing.T) {
 	s.shows(t, "mmv.bakery")
 	write(t, filepath.Join(mmv, "client-1"), goodImages()["auto1"])
 	s.shows(t, "client-1: rejected")
-	time.Sleep(2500 * time.Millisecond) // for rates to settle; this is no check
+	time.Sleep(2500 * time.Millisecond)                                       // for rates to settle; this is no check
 	if err := os.WriteFile(*screenshot, []byte(s.SVG()), 0o644); err != nil { //nolint:gosec // a directory of the test
 		t.Fatal(err)
 	}

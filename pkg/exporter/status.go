@@ -161,7 +161,7 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 		return cleanly
 	}
 	b := statusBuilder{sep: ": "}
-	b.WriteString(cleanly)
+	_, _ = b.WriteString(cleanly)
 	if n > 0 {
 		_, _ = fmt.Fprintf(&b, ", %d metric%s not exported", n, plural(n))
 		for _, p := range f.problems {
@@ -200,7 +200,7 @@ type statusBuilder struct {
 }
 
 func (b *statusBuilder) say(format string, args ...any) {
-	b.WriteString(b.sep)
+	_, _ = b.WriteString(b.sep)
 	_, _ = fmt.Fprintf(b, format, args...)
 	b.sep = "; "
 }
