@@ -37,6 +37,9 @@ func (i *installable) rejoin(t testing.TB, agent *daemon) {
 	}
 }
 
+// foundFiles is what the agent says after its first look.
+var foundFiles = regexp.MustCompile(` files? with \d+ metrics? in `)
+
 // startListening starts an agent and waits until it listens.
 func startListening(t testing.TB, p *pmcd, args ...string) *daemon {
 	t.Helper()
@@ -44,7 +47,7 @@ func startListening(t testing.TB, p *pmcd, args ...string) *daemon {
 	log := filepath.Join(p.dir, "log", "pmcd", "mmv.log")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		// It listens before it has looked at the directory, and it says what it found there.
-		if text, _ := os.ReadFile(log); strings.Contains(string(text), " metrics in ") {
+		if text, _ := os.ReadFile(log); foundFiles.Match(text) {
 			return d
 		}
 		d.mustRun(t)
