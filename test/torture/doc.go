@@ -11,6 +11,7 @@
 //	rewriting  one file that is rewritten as fast as can be, under as many reads as can be
 //	churn      one writer that does everything to a few files, as fast as can be
 //	names      more names, one after another, than there are numbers for
+//	thousand   1000 files, of which 500 are truncated between two requests
 //	limits     more files than the agent may map, few descriptors
 //	blind      no inotify instance or no watch to be had
 //	directory  the directory itself goes, comes, moves and changes its mode

@@ -123,10 +123,11 @@ func (t *torture) all(ctx context.Context) error {
 		share time.Duration // percent of the time
 		play  func(name string, d time.Duration) error
 	}{
-		{"rewriting", 25, t.rewriting(ctx, t.opts.tmpfs)},
+		{"rewriting", 24, t.rewriting(ctx, t.opts.tmpfs)},
 		{"churn/tmpfs", 6, t.alone(ctx, t.opts.tmpfs, churn, nil)},
-		{"churn/disk", 5, t.alone(ctx, t.opts.disk, churn, nil)},
-		{"names", 4, t.alone(ctx, t.opts.tmpfs, pidNames, nil)},
+		{"churn/disk", 4, t.alone(ctx, t.opts.disk, churn, nil)},
+		{"thousand", 3, t.alone(ctx, t.opts.tmpfs, thousand, nil)},
+		{"names", 3, t.alone(ctx, t.opts.tmpfs, pidNames, nil)},
 		{"together/tmpfs", 22, func(n string, d time.Duration) error { return t.together(ctx, t.opts.tmpfs, n, d) }},
 		{"together/disk", 16, func(n string, d time.Duration) error { return t.together(ctx, t.opts.disk, n, d) }},
 		{"limits/files", 3, t.alone(ctx, t.opts.tmpfs, fewFiles, nil, "--max-files", strconv.Itoa(maxFiles))},

@@ -199,7 +199,7 @@ func (s *stage) compare(a *agent, first bool) error {
 	}
 	room := 10 << 10
 	if s.opts.racy {
-		room = 48 << 10
+		room = 96 << 10
 	}
 	switch {
 	case u.memory > a.usual.memory+room:
