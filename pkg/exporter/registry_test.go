@@ -208,6 +208,29 @@ func TestNoInDomNumber(t *testing.T) {
 	}
 }
 
+// Who is there when the registry is saved was there last then.
+func TestSavedPresence(t *testing.T) {
+	r := newRegistry()
+	for i, n := range []string{"gone", "there"} {
+		r.counter++
+		id := r.name(n)
+		r.appear(id)
+		r.give(id, 0, uint32(i+1))
+		r.indom(indomKey{uint32(i + 1), 5, ""})
+	}
+	r.counter++
+	r.leave(r.names["gone"])
+	r.counter = 100
+	again, err := unmarshal(r.save().marshal("/d"), "/d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []uint64{again.saved, again.names["gone"].last, again.names["there"].last, again.indoms[indomKey{1, 5, ""}].last, again.indoms[indomKey{2, 5, ""}].last}
+	if diff := cmp.Diff([]uint64{100, 3, 100, 3, 100}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Changes are gathered before they are written.
 func TestKeeperGathers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identities")
