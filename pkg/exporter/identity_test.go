@@ -46,7 +46,7 @@ func TestFirstStart(t *testing.T) {
 		{"explicit after, far", "a:0 b:9 c:0", "1 9 2"},
 		{"explicit after, where PCP's would clash", "a:0 b:1 c:0", "2 1 3"},
 		{"gaps are filled", "a:1 b:3 c:0 d:0 e:0", "1 3 2 4 5"},
-		{"the same one", "a:5 b:5 c:0", "5 1 2"},
+		{"the same one", "a:5 b:5 c:0", "5 2 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

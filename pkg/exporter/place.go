@@ -18,8 +18,8 @@ type arrival struct {
 const (
 	rankKeeps = iota // has its number from before
 	rankMoved        // likewise, but asks for one that it could not have
+	rankAny          // has none
 	rankAsks         // asks for one
-	rankAny
 )
 
 // place gives each of the fresh files its cluster. Of all it is entered first
