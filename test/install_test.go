@@ -104,7 +104,7 @@ func (i *installable) from(t testing.TB) string {
 
 func (i *installable) mustBe(t testing.TB, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		got := i.from(t)
 		if got == want {
 			return

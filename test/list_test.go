@@ -108,7 +108,7 @@ func (p *pmcd) scrape(t testing.TB, pmproxy string) string {
 		}
 	}()
 	url := fmt.Sprintf("http://127.0.0.1:%d/metrics?names=mmv&host=127.0.0.1:%d", port, p.port)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if r, err := http.Get(url); err == nil { //nolint:gosec,noctx // of our own making
 			body, err := io.ReadAll(r.Body)
 			_ = r.Body.Close()

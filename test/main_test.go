@@ -172,7 +172,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 // waitUntil waits for a condition.
 func waitUntil(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited too long until %s", what)
 		}

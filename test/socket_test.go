@@ -24,7 +24,7 @@ func (i *installable) setEntry(t testing.TB, entry string) {
 // agent's socket just before it connects, so it may have to be told twice.
 func (i *installable) rejoin(t testing.TB, agent *daemon) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		i.hangup(t)
 		i.from(t) // pmcd heeds the signal when somebody asks
 		if i.from(t) == "ours" {
@@ -45,7 +45,7 @@ func startListening(t testing.TB, p *pmcd, args ...string) *daemon {
 	t.Helper()
 	d := startAgent(t, p, args...)
 	log := filepath.Join(p.dir, "log", "pmcd", "mmv.log")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		// It listens before it has looked at the directory, and it says what it found there.
 		if text, _ := os.ReadFile(log); foundFiles.Match(text) {
 			return d

@@ -61,7 +61,7 @@ func inTerminal(t *testing.T, w, h int, cmd *exec.Cmd) *session {
 // shows waits until the screen shows a text.
 func (s *session) shows(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.String(), text); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.String(), text); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no %q on\n%s", text, s.String())
 		}
@@ -83,7 +83,7 @@ func (s *session) end(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 }
