@@ -10,10 +10,11 @@ import (
 type entry struct {
 	name    string
 	state   State
-	skip    bool  // not a regular file: none of our business
-	err     error // why it is not loaded
-	file    *File // loaded, or Held
-	until   time.Time
+	skip    bool      // not a regular file: none of our business
+	err     error     // why it is not loaded
+	file    *File     // loaded, or Held
+	until   time.Time // to which it is Held
+	flux    uint64    // generation that its writer was making when last looked at
 	id      fileID
 	stamp   stamp   // just before it was last read
 	young   bool    // stamp was: more may have happened under it
@@ -143,8 +144,9 @@ func (d *Dir) unwatchWriter(e *entry) {
 }
 
 // pend makes e a pending file. What it was before stays visible for a while,
-// without values: its writer is about to publish it again.
-func (d *Dir) pend(e *entry, id fileID, err error) {
+// without values: its writer is about to publish it again. Another generation
+// since the last look shows that it has done so meanwhile.
+func (d *Dir) pend(e *entry, id fileID, generation uint64, err error) {
 	old, until := e.file, e.until
 	d.unload(e)
 	d.unwatchWriter(e)
@@ -154,8 +156,13 @@ func (d *Dir) pend(e *entry, id fileID, err error) {
 			old = &File{Name: e.name, Catalog: old.Catalog, Held: true}
 			until = time.Now().Add(heldFor)
 			d.held = append(d.held, e)
+		} else if generation != 0 && generation != e.flux {
+			until = time.Now().Add(heldFor)
 		}
 		e.file, e.until = old, until
+		if generation != 0 {
+			e.flux = generation
+		}
 	}
 	if !d.in.watching() {
 		d.setPoll(e, true)
@@ -165,7 +172,7 @@ func (d *Dir) pend(e *entry, id fileID, err error) {
 
 // busy is for a file that cannot be looked at now through no fault of its own.
 func (d *Dir) busy(e *entry, err error) {
-	d.pend(e, fileID{}, err)
+	d.pend(e, fileID{}, 0, err)
 	e.stamp = stamp{}
 	d.setPoll(e, true)
 }

@@ -107,6 +107,26 @@ func TestHeldOnce(t *testing.T) {
 	})
 }
 
+// TestHeldWhileItMoves keeps them for as long as the writer goes on to make new
+// generations, also when it is between two at every look, and five seconds more.
+func TestHeldWhileItMoves(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	put(t, dir, "a", counter("m", 2, 1))
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t, dir, reader.Options{})
+		w.look("a loaded")
+		m := live(t, path)
+		for g := range 5 {
+			mmvimage.PutU64(m, mmvimage.HdrG2, 0)
+			mmvimage.PutU64(m, mmvimage.HdrG1, uint64(g+100))
+			w.look("a held, a pending")
+			time.Sleep(time.Minute)
+		}
+		w.look("a pending")
+	})
+}
+
 // TestHeldThenRejected shows what is wrong at once.
 func TestHeldThenRejected(t *testing.T) {
 	dir := t.TempDir()

@@ -76,7 +76,7 @@ func (d *Dir) load(e *entry, pathFD int, st *status, link bool, path string) {
 	case shortage(err):
 		d.busy(e, err)
 	case Unfinished(err):
-		d.pend(e, id, err)
+		d.pend(e, id, native.Uint64(raw[offGeneration1:]), err)
 	default:
 		d.reject(e, id, err)
 		if fd < 0 && !errors.Is(err, unix.EACCES) && st.size > 0 {
