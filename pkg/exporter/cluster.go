@@ -45,7 +45,7 @@ func (it item) shared() bool { return it.file == manyFiles }
 type cluster struct {
 	number   uint32
 	files    []*file // by name
-	items    []item
+	items    []item  // nil: those of its only file, all of them
 	shared   []sharedMetric
 	indoms   []indom
 	serials  []map[uint32]uint32 // by file: indom's serial to its number; nil where it is PCP's
@@ -57,6 +57,28 @@ type cluster struct {
 	sums
 
 	planned atomic.Pointer[plan] // from when a value is asked for
+}
+
+// len is one more than the highest item.
+func (c *cluster) len() int {
+	if c.items == nil {
+		return len(c.files[0].items)
+	}
+	return len(c.items)
+}
+
+// item is whose item i is.
+func (c *cluster) item(i uint32) item {
+	switch {
+	case i >= uint32(c.len()):
+		return item{}
+	case c.items != nil:
+		return c.items[i]
+	case c.files[0].items[i] == 0:
+		return item{}
+	default:
+		return item{file: 1, metric: c.files[0].items[i] - 1}
+	}
 }
 
 // sums are numbers of clusters that are added up.
@@ -160,12 +182,6 @@ func (c *cluster) byAge() []int {
 func newCluster(number uint32, files []*file) *cluster {
 	c := &cluster{number: number, files: files}
 	if len(files) == 1 {
-		c.items = make([]item, len(files[0].items))
-		for i, m := range files[0].items {
-			if m != 0 {
-				c.items[i] = item{file: 1, metric: m - 1}
-			}
-		}
 		return c
 	}
 	for _, k := range c.byAge() {
@@ -253,7 +269,8 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed, was *clu
 	var h maphash.Hash
 	h.SetSeed(seed)
 	var name []byte
-	for i, it := range c.items {
+	for i := range c.len() {
+		it := c.item(uint32(i))
 		if it.file == noFile {
 			continue
 		}
@@ -280,6 +297,13 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed, was *clu
 func (c *cluster) drop() {
 	if c.excluded == nil {
 		return
+	}
+	if c.items == nil {
+		items := make([]item, c.len())
+		for i := range items {
+			items[i] = c.item(uint32(i))
+		}
+		c.items = items
 	}
 	var shared []sharedMetric
 	for i := range c.items {

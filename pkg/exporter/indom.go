@@ -71,7 +71,7 @@ type use struct {
 func (c *cluster) uses(k int) (out []use) {
 	f := c.files[k]
 	var at map[uint32]int
-	for _, m := range f.metrics {
+	for m := range f.metrics() {
 		metric := &f.cat.Metrics[m]
 		if metric.Singular() || c.isExcluded(k, m) {
 			continue
@@ -86,7 +86,7 @@ func (c *cluster) uses(k int) (out []use) {
 			at[serial] = i
 			out = append(out, use{serial: serial, index: metric.InDom})
 		}
-		if c.items[metric.Item].shared() {
+		if c.item(metric.Item).shared() {
 			out[i].shared = true
 		} else {
 			out[i].alone = true
@@ -103,9 +103,9 @@ func (c *cluster) give(r *registry, k int, key indomKey, shared bool) (uint32, b
 		return n, true
 	}
 	f := c.files[k]
-	for _, m := range f.metrics {
+	for m := range f.metrics() {
 		metric := &f.cat.Metrics[m]
-		if !metric.Singular() && uint32(metric.Serial) == key.serial && c.items[metric.Item].shared() == shared {
+		if !metric.Singular() && uint32(metric.Serial) == key.serial && c.item(metric.Item).shared() == shared {
 			c.exclude(k, m, errNoInDom)
 		}
 	}

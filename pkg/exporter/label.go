@@ -34,14 +34,14 @@ func (c *cluster) labelsOf(level pcpwire.LabelLevel, item uint32, d *indom, inst
 			each(k, c.files[k].asks(), c.number)
 		}
 	case pcpwire.LabelItem:
-		if item >= uint32(len(c.items)) || c.items[item].file == noFile {
-			return
-		}
-		if it := c.items[item]; it.shared() {
+		it := c.item(item)
+		switch {
+		case it.file == noFile:
+		case it.shared():
 			for _, p := range c.shared[it.metric].parts {
 				each(p.file, item, item)
 			}
-		} else {
+		default:
 			each(int(it.file)-1, item, item)
 		}
 	case pcpwire.LabelInDom:

@@ -217,12 +217,12 @@ func (j *joiner) add(i int, c *cluster, base pcpwire.PMID) (tops []string) {
 	k := c.index(f)
 	var name []byte
 	last := ""
-	for _, m := range f.metrics {
+	for m := range f.metrics() {
 		if c.isExcluded(k, m) {
 			continue
 		}
 		it := f.cat.Metrics[m].Item
-		if x := c.items[it]; x.shared() {
+		if x := c.item(it); x.shared() {
 			if p := c.shared[x.metric].parts[0]; p.file != k { // whose file was before
 				if err := c.excludedWhy(p); err != nil {
 					c.exclude(k, m, err)
@@ -310,7 +310,7 @@ func (c *cluster) prune() {
 			continue
 		}
 		var b pmda.TreeBuilder
-		for _, m := range f.metrics {
+		for m := range f.metrics() {
 			if !c.isExcluded(k, m) {
 				_ = b.Add(f.cat.Text(f.cat.Metrics[m].Name), pcpwire.PMID(f.cat.Metrics[m].Item)) // it has been added before
 			}

@@ -63,7 +63,7 @@ func (s *session) plan(c *cluster) *plan {
 }
 
 func (c *cluster) makePlan() *plan {
-	p := &plan{layouts: make([]*reader.Layout, len(c.files)), shared: make([]sharedPlan, len(c.shared)), slots: make([]slot, len(c.items))}
+	p := &plan{layouts: make([]*reader.Layout, len(c.files)), shared: make([]sharedPlan, len(c.shared)), slots: make([]slot, c.len())}
 	whole := true
 	for k, f := range c.files {
 		p.layouts[k] = f.f.Layout()
@@ -72,8 +72,8 @@ func (c *cluster) makePlan() *plan {
 	for i := range c.shared {
 		p.shared[i] = c.gather(p, &c.shared[i])
 	}
-	for i, it := range c.items {
-		switch {
+	for i := range p.slots {
+		switch it := c.item(uint32(i)); {
 		case it.file == noFile:
 		case it.shared():
 			p.slots[i] = slot{uint32(len(p.shared[it.metric].refs)), kindGeneral << kindShift}

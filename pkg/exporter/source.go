@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"strings"
 
 	"pmdammv/pkg/pcpwire"
@@ -40,8 +41,7 @@ type source struct {
 	cat      *reader.Catalog
 	prefix   []byte     // of its names below the root: "file." or nothing
 	plain    bool       // its names are all those below one component of its own
-	items    []uint32   // by item: index of the metric + 1
-	metrics  []uint32   // indexes, in the order of the file
+	items    []uint32   // by item: index of the metric + 1; the others are not exported
 	tree     *pmda.Tree // names below prefix; the PMIDs are the items
 	tops     []string   // first components of all names, in the order of the file
 	problems []problem
@@ -77,7 +77,7 @@ func newSource(name string, cat *reader.Catalog, sanitize bool) *source {
 func (s *source) checksum() uint64 {
 	h := fnv.New64a()
 	var b []byte
-	for _, i := range s.metrics {
+	for i := range s.metrics() {
 		m := &s.cat.Metrics[i]
 		b = append(s.name(b[:0], i), 0)
 		for _, v := range [...]uint32{m.Item, uint32(m.Type), uint32(m.Semantics), m.Dimension, uint32(m.Serial)} {
@@ -137,7 +137,6 @@ func (s *source) choose() {
 			taken = append(taken, 0)
 		}
 		taken[m.Item] = uint32(i) + 1
-		s.metrics = append(s.metrics, uint32(i))
 		if len(s.prefix) > 0 {
 			continue
 		}
@@ -145,12 +144,27 @@ func (s *source) choose() {
 			s.tops, last = append(s.tops, top), top
 		}
 	}
-	if len(s.prefix) > 0 && len(s.metrics) > 0 {
+	if len(s.prefix) > 0 && len(taken) > 0 {
 		s.tops = []string{firstComponent(s.prefix)}
 	}
 	s.items = taken
 	s.tree = b.Build()
 }
+
+// metrics are the indexes of those that are exported, in the order of the file.
+func (s *source) metrics() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range s.cat.Metrics {
+			it := s.cat.Metrics[i].Item
+			if it < uint32(len(s.items)) && s.items[it] == uint32(i)+1 && !yield(uint32(i)) {
+				return
+			}
+		}
+	}
+}
+
+// len is how many they are.
+func (s *source) len() int { return len(s.cat.Metrics) - s.rejected }
 
 func (s *source) check(m *reader.Metric, name []byte, taken []uint32) error {
 	switch {

@@ -139,7 +139,7 @@ func (c *cluster) exported(k int) (exported, not int) {
 		out = len(c.excluded[k])
 	}
 	f := c.files[k]
-	return len(f.metrics) - out, f.rejected + out
+	return f.len() - out, f.rejected + out
 }
 
 // cleanly is the status of a file of which there is nothing to say.
@@ -168,7 +168,7 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 			b.say("metric[%d] %s: %v", p.metric, f.cat.Text(f.cat.Metrics[p.metric].Name), p.err)
 		}
 		if n -= f.rejected; n > 0 {
-			for _, m := range f.metrics {
+			for m := range f.metrics() {
 				if err := c.excluded[k][m]; err != nil && b.more() {
 					b.say("metric[%d] %s: %v", m, f.cat.Text(f.cat.Metrics[m].Name), err)
 				}

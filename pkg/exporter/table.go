@@ -44,11 +44,11 @@ func (t *Table) find(pmid pcpwire.PMID) (*cluster, item) {
 	if c == nil || !t.ours(pmid) {
 		return nil, item{}
 	}
-	i := pmid.Item()
-	if i >= uint32(len(c.items)) || c.items[i].file == noFile {
+	it := c.item(pmid.Item())
+	if it.file == noFile {
 		return nil, item{}
 	}
-	return c, c.items[i]
+	return c, it
 }
 
 // indom returns an indom of files' metrics.
