@@ -233,7 +233,7 @@ func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profil
 	refs := pl.refs(k, it.metric)
 	if profile != nil && !m.Singular() {
 		s.refs = s.refs[:0]
-		refs = s.filter(refs, profile.Filter(pcpwire.NewInDom(s.t.domain, c.indomNumber(k, uint32(m.Serial)))))
+		refs = s.filter(&refs, profile.Filter(pcpwire.NewInDom(s.t.domain, c.indomNumber(k, uint32(m.Serial)))))
 	}
 	s.vals.Reset()
 	s.wants = append(s.wants[:0], reader.Want{Type: m.Type, Refs: refs})
@@ -249,17 +249,17 @@ func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profil
 }
 
 // filter keeps the values of instances in the profile.
-func (s *session) filter(refs []reader.ValueRef, f pcpwire.ProfileFilter) []reader.ValueRef {
+func (s *session) filter(refs *reader.Refs, f pcpwire.ProfileFilter) reader.Refs {
 	if f.All() {
-		return refs
+		return *refs
 	}
 	from := len(s.refs)
-	for _, r := range refs {
+	for r := range refs.All() {
 		if f.Includes(r.Inst) {
 			s.refs = append(s.refs, r)
 		}
 	}
-	return s.refs[from:len(s.refs):len(s.refs)]
+	return reader.RefList(s.refs[from:len(s.refs):len(s.refs)])
 }
 
 // encode adds the value set of one metric from the values loaded.
@@ -289,7 +289,7 @@ func (s *session) encode(pmid pcpwire.PMID, t reader.Type, from, to int, b *pcpw
 // noValue is the status of a metric of which no value was found. As with
 // PCP's agent it is that of the last instance asked for: a missing value slot
 // is an unknown instance, a slot without a value is none.
-func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs []reader.ValueRef, profile *pcpwire.Profile) pcpwire.Status {
+func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs reader.Refs, profile *pcpwire.Profile) pcpwire.Status {
 	last := pcpwire.InstNull
 	if !m.Singular() {
 		found := false
@@ -308,7 +308,7 @@ func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs []reader.Val
 	switch {
 	case m.Type == reader.TypeNoSupport:
 		return pcpwire.ErrAppVersion
-	case len(refs) == 0 || refs[len(refs)-1].Inst != last:
+	case refs.Len() == 0 || refs.At(refs.Len()-1).Inst != last:
 		return pcpwire.ErrInst
 	default:
 		return 0
@@ -327,9 +327,9 @@ func (s *session) fetchShared(pmid pcpwire.PMID, c *cluster, pl *plan, shared ui
 		if skip[f.Name] {
 			continue
 		}
-		refs := sp.refs[r.from:r.to]
+		refs := reader.RefList(sp.refs[r.from:r.to])
 		if !first.Singular() {
-			refs = s.filter(refs, filter)
+			refs = s.filter(&refs, filter)
 		}
 		s.wants = append(s.wants[:0], reader.Want{Type: first.Type, Refs: refs})
 		f.Load(s.wants, &s.vals)

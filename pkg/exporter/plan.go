@@ -92,7 +92,7 @@ func (c *cluster) slot(p *plan, k int, m uint32) slot {
 	refs := p.refs(k, m)
 	metric := &c.files[k].cat.Metrics[m]
 	kind := kindGeneral
-	if metric.Singular() && len(refs) == 1 && k <= fileMask {
+	if metric.Singular() && refs.Len() == 1 && k <= fileMask {
 		switch metric.Type {
 		case reader.TypeI32, reader.TypeU32:
 			kind = kind32
@@ -108,15 +108,15 @@ func (c *cluster) slot(p *plan, k int, m uint32) slot {
 		}
 	}
 	if kind == kindGeneral {
-		return slot{uint32(len(refs)), kindGeneral << kindShift}
+		return slot{uint32(refs.Len()), kindGeneral << kindShift}
 	}
-	return slot{refs[0].Off, uint32(kind)<<kindShift | uint32(k)}
+	return slot{refs.At(0).Off, uint32(kind)<<kindShift | uint32(k)}
 }
 
 // refs are the slots of metric m of file k, none where they are not known.
-func (p *plan) refs(k int, m uint32) []reader.ValueRef {
+func (p *plan) refs(k int, m uint32) reader.Refs {
 	if p.layouts[k] == nil {
-		return nil
+		return reader.Refs{}
 	}
 	return p.layouts[k].Refs(m)
 }
@@ -132,15 +132,15 @@ func (c *cluster) gather(pl *plan, s *sharedMetric) (sp sharedPlan) {
 	var all []found
 	if first.Singular() {
 		for _, p := range s.parts {
-			for _, v := range pl.refs(p.file, p.metric) {
-				if len(all) == 0 {
-					all = append(all, found{v, p.file})
-				}
+			if refs := pl.refs(p.file, p.metric); refs.Len() > 0 {
+				all = append(all, found{refs.At(0), p.file})
+				break
 			}
 		}
 	} else if u := s.union; u.plain {
 		for _, p := range s.parts {
-			for _, v := range pl.refs(p.file, p.metric) {
+			refs := pl.refs(p.file, p.metric)
+			for v := range refs.All() {
 				all = append(all, found{v, p.file})
 			}
 		}
@@ -148,7 +148,8 @@ func (c *cluster) gather(pl *plan, s *sharedMetric) (sp sharedPlan) {
 		seen := map[int32]bool{}
 		for _, p := range s.parts {
 			good := c.agreed(u, p.file, &c.files[p.file].cat.Metrics[p.metric])
-			for _, v := range pl.refs(p.file, p.metric) {
+			refs := pl.refs(p.file, p.metric)
+			for v := range refs.All() {
 				if good[v.Inst] && !seen[v.Inst] {
 					seen[v.Inst] = true
 					all = append(all, found{v, p.file})

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 )
 
@@ -37,9 +38,14 @@ type Metric struct {
 	Serial    int32  // of its indom; 0 or -1: none
 	Short     Text   // one-line help
 	Help      Text
-	InDom     int32 // index of its indom in the Catalog, -1: none or not in the file
-	first, n  uint32
+	InDom     int32  // index of its indom in the Catalog, -1: none or not in the file
+	first     uint32 // where its slots begin, in the file or, if they are listed, in Catalog.values
+	n         uint32 // how many it has, and the bit listed
 }
+
+// listed says that the slots of a metric do not follow each other in the order
+// of its indom.
+const listed = 1 << 31
 
 // Singular tells whether the metric has one value and no instances.
 func (m *Metric) Singular() bool { return m.Serial == 0 || m.Serial == -1 }
@@ -48,6 +54,45 @@ func (m *Metric) Singular() bool { return m.Serial == 0 || m.Serial == -1 }
 type ValueRef struct {
 	Inst int32  // internal instance id; -1 for a singular metric
 	Off  uint32 // of the value's slot from the start of the file, checked
+}
+
+// Refs says where the live values of a metric lie. It belongs to what it is
+// from. Most writers put the values of a metric one after the other, in the
+// order of its instances: then no list of them is kept.
+type Refs struct {
+	list  []ValueRef
+	insts []Instance // without a list: whose slots lie ValueSize apart; nil: that of a singular metric
+	off   uint32     // of the first
+	n     int
+}
+
+// RefList makes Refs of a list, which is not copied.
+func RefList(list []ValueRef) Refs { return Refs{list: list, n: len(list)} }
+
+// Len is how many there are.
+func (r *Refs) Len() int { return r.n }
+
+// All gives them in turn.
+func (r *Refs) All() iter.Seq[ValueRef] {
+	return func(yield func(ValueRef) bool) {
+		for i := range r.n {
+			if !yield(r.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// At returns the one at index i.
+func (r *Refs) At(i int) ValueRef {
+	switch {
+	case r.list != nil:
+		return r.list[i]
+	case r.insts == nil:
+		return ValueRef{-1, r.off}
+	default:
+		return ValueRef{r.insts[i].Internal, r.off + uint32(i)*ValueSize}
+	}
 }
 
 // InDom is an instance domain, mmv_disk_indom_t.
@@ -86,7 +131,7 @@ type Catalog struct {
 	Remarks     []*FormatError
 	RemarkCount int
 
-	values     []ValueRef // by metric; within one, in the order of its indom
+	values     []ValueRef // of metrics that have them listed; within one, in the order of its indom
 	instances  []Instance // by indom
 	instLabels []uint32   // instance labels, by identity and instance
 	arena      []byte     // length byte and text, one after the other
@@ -108,10 +153,20 @@ func (c *Catalog) Text(t Text) []byte {
 }
 
 // Values returns where the values of m lie, in the order of its indom's
-// instances, at most one for each. The slice belongs to the Catalog. (That of
-// a File may not know: see File.Layout.)
-func (c *Catalog) Values(m *Metric) []ValueRef {
-	return c.values[m.first : m.first+m.n : m.first+m.n]
+// instances, at most one for each. (The Catalog of a File may not know: see
+// File.Layout.)
+func (c *Catalog) Values(m *Metric) Refs {
+	n := m.n &^ listed
+	switch {
+	case n == 0:
+		return Refs{}
+	case m.n != n:
+		return RefList(c.values[m.first : m.first+n : m.first+n])
+	case m.Singular():
+		return Refs{off: m.first, n: 1}
+	default:
+		return Refs{insts: c.Instances(&c.InDoms[m.InDom])[:n], off: m.first, n: int(n)}
+	}
 }
 
 // Instances returns the named instances of d in the order of the file, no

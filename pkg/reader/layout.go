@@ -58,6 +58,5 @@ func (f *File) layOut() *Layout {
 }
 
 // Refs returns the slots of a metric, by its index in the Catalog, in the order
-// of its indom's instances, at most one for each. The slice belongs to the
-// Layout.
-func (l *Layout) Refs(metric uint32) []ValueRef { return l.c.Values(&l.c.Metrics[metric]) }
+// of its indom's instances, at most one for each.
+func (l *Layout) Refs(metric uint32) Refs { return l.c.Values(&l.c.Metrics[metric]) }

@@ -50,31 +50,43 @@ func (p *parser) metrics() error {
 func (p *parser) values(word func(off uint64) uint64) error {
 	sec := p.section[SectionValues]
 	p.owner, p.place = cleared(p.owner, int(sec.Count)), cleared(p.place, int(sec.Count))
-	total := uint32(0)
 	for i := range uint64(sec.Count) {
-		p.owner[i], p.place[i] = p.value(int(i), sec.Offset+i*ValueSize, word)
+		off := sec.Offset + i*ValueSize
+		p.owner[i], p.place[i] = p.value(int(i), off, word)
 		if k := p.owner[i]; k >= 0 {
-			p.c.Metrics[k].n++
-			total++
+			m := &p.c.Metrics[k]
+			switch {
+			case m.n == 0 && p.place[i] == 0:
+				m.first = uint32(off)
+			case uint32(p.place[i]) != m.n || uint32(off) != m.first+m.n*ValueSize:
+				m.n |= listed
+			}
+			m.n++
 		}
 	}
 	next := cleared(p.next, len(p.c.Metrics))
 	sum := uint32(0)
 	for i := range p.c.Metrics {
-		m := &p.c.Metrics[i]
-		m.first, next[i] = sum, sum
-		sum += m.n
+		if m := &p.c.Metrics[i]; m.n&listed != 0 {
+			m.first, next[i] = sum, sum
+			sum += m.n &^ listed
+		}
 	}
-	p.c.values = make([]ValueRef, total) // Inst is the place at first
+	p.next = next
+	if sum == 0 {
+		return nil
+	}
+	p.c.values = make([]ValueRef, sum) // Inst is the place at first
 	for i, k := range p.owner {
-		if k >= 0 {
+		if k >= 0 && p.c.Metrics[k].n&listed != 0 {
 			p.c.values[next[k]] = ValueRef{Inst: p.place[i], Off: uint32(sec.Offset) + uint32(i)*ValueSize}
 			next[k]++
 		}
 	}
-	p.next = next
 	for i := range p.c.Metrics {
-		p.order(i)
+		if p.c.Metrics[i].n&listed != 0 {
+			p.order(i)
+		}
 	}
 	return nil
 }
@@ -107,26 +119,21 @@ func (p *parser) value(i int, off uint64, word func(off uint64) uint64) (metric,
 	return int32(k), d.at(n)
 }
 
-// order brings the values of metric i into the order of its indom, drops later
+// order brings the listed values of metric i into the order of its indom, drops later
 // ones for an instance that already has one, and sets the instances.
 func (p *parser) order(i int) {
 	m := &p.c.Metrics[i]
-	refs := p.c.values[m.first : m.first+m.n]
-	if m.Singular() && m.n <= 1 {
-		for k := range refs {
-			refs[k].Inst = -1
-		}
-		return
-	}
+	had := m.n &^ listed
+	refs := p.c.values[m.first : m.first+had]
 	byPlace := func(a, b ValueRef) int { return cmp.Compare(a.Inst, b.Inst) }
 	if !slices.IsSortedFunc(refs, byPlace) {
 		slices.SortStableFunc(refs, byPlace)
 	}
 	refs = slices.CompactFunc(refs, func(a, b ValueRef) bool { return a.Inst == b.Inst })
-	if n := uint32(len(refs)); n < m.n {
+	if n := uint32(len(refs)); n < had {
 		off := p.section[SectionMetrics].Offset + uint64(i)*p.elem(SectionMetrics)
-		p.remark(SectionMetrics, i, "", off, ErrDuplicate, "%d values for instances that have one", uint64(m.n-n))
-		m.n = n
+		p.remark(SectionMetrics, i, "", off, ErrDuplicate, "%d values for instances that have one", uint64(had-n))
+		m.n = n | listed
 	}
 	var insts []Instance
 	if m.InDom >= 0 {

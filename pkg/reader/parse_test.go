@@ -215,16 +215,16 @@ func TestValues(t *testing.T) {
 			for _, i := range tt.want {
 				want = append(want, reader.ValueRef{Inst: insts[tt.inst[i]].ID, Off: uint32(l.Value(int(i)))})
 			}
-			if diff := cmp.Diff(want, c.Values(&c.Metrics[0])); diff != "" {
+			if diff := cmp.Diff(want, valuesOf(c, 0)); diff != "" {
 				t.Errorf("m: (-want +got)\n%s", diff)
 			}
-			if diff := cmp.Diff([]reader.ValueRef{{Inst: 3, Off: uint32(l.Value(3))}}, c.Values(&c.Metrics[1])); diff != "" {
+			if diff := cmp.Diff([]reader.ValueRef{{Inst: 3, Off: uint32(l.Value(3))}}, valuesOf(c, 1)); diff != "" {
 				t.Errorf("n: (-want +got)\n%s", diff)
 			}
-			if got := c.Values(&c.Metrics[2]); len(got) != 0 {
+			if got := valuesOf(c, 2); len(got) != 0 {
 				t.Errorf("o has values: %v", got)
 			}
-			if diff := cmp.Diff([]reader.ValueRef{{Inst: -1, Off: uint32(l.Value(4))}}, c.Values(&c.Metrics[3])); diff != "" {
+			if diff := cmp.Diff([]reader.ValueRef{{Inst: -1, Off: uint32(l.Value(4))}}, valuesOf(c, 3)); diff != "" {
 				t.Errorf("p: (-want +got)\n%s", diff) // the first of two counts
 			}
 			if c.RemarkCount != tt.rem {

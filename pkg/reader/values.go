@@ -9,7 +9,7 @@ import (
 // Want asks for the values of one metric.
 type Want struct {
 	Type Type
-	Refs []ValueRef // of a Catalog of the same file
+	Refs Refs // of a Layout of the same file
 }
 
 // Values holds what Load found, in memory of its own that is used again.
@@ -76,7 +76,7 @@ func (f *File) load(wants []Want, v *Values) (ok bool) {
 	defer f.guard(debug.SetPanicOnFault(true), &ok)
 	total := 0
 	for i := range wants {
-		total += len(wants[i].Refs)
+		total += wants[i].Refs.n
 	}
 	n := len(v.Insts)
 	v.Insts, v.Bits, v.End = slices.Grow(v.Insts, total), slices.Grow(v.Bits, total), slices.Grow(v.End, len(wants))
@@ -85,15 +85,15 @@ func (f *File) load(wants []Want, v *Values) (ok bool) {
 		w := &wants[i]
 		switch w.Type {
 		case TypeI32, TypeU32:
-			l.ints(w.Refs, true)
+			l.ints(&w.Refs, true)
 		case TypeI64, TypeU64:
-			l.ints(w.Refs, false)
+			l.ints(&w.Refs, false)
 		case TypeFloat, TypeDouble:
-			l.floats(w.Refs, w.Type == TypeFloat)
+			l.floats(&w.Refs, w.Type == TypeFloat)
 		case TypeElapsed:
-			l.elapsed(w.Refs)
+			l.elapsed(&w.Refs)
 		case TypeString:
-			v.strs = l.strings(w.Refs, v.strs)
+			v.strs = l.strings(&w.Refs, v.strs)
 		case TypeNoSupport:
 		}
 		v.End = append(v.End, n+l.n)
@@ -159,22 +159,21 @@ func (l *loader) room(n int) ([]int32, []uint64) {
 }
 
 // ints loads integers, of which narrow ones have 32 bits.
-func (l *loader) ints(refs []ValueRef, narrow bool) {
-	insts, bits := l.room(len(refs))
-	m, k := l.m, len(refs)
+func (l *loader) ints(refs *Refs, narrow bool) {
+	insts, bits := l.room(refs.n)
+	k := refs.n
 	if l.sentinel {
 		k = 0
-		for _, r := range refs {
-			b := word(m.at(r.Off))
+		for i := range refs.n {
+			r := refs.At(i)
+			b := word(l.m.at(r.Off))
 			if b != allOnes {
 				insts[k], bits[k] = r.Inst, b
 				k++
 			}
 		}
 	} else {
-		for i, r := range refs {
-			insts[i], bits[i] = r.Inst, word(m.at(r.Off))
-		}
+		l.words(refs, insts, bits)
 	}
 	if narrow {
 		for i, b := range bits[:k] {
@@ -184,17 +183,52 @@ func (l *loader) ints(refs []ValueRef, narrow bool) {
 	l.n += k
 }
 
-func (l *loader) floats(refs []ValueRef, single bool) {
-	insts, bits := l.room(len(refs))
+// words loads the words of all slots.
+func (l *loader) words(refs *Refs, insts []int32, bits []uint64) {
+	m := l.m
+	switch {
+	case refs.n == 0:
+		return
+	case refs.list != nil:
+		for i, r := range refs.list {
+			insts[i], bits[i] = r.Inst, word(m.at(r.Off))
+		}
+		return
+	}
+	for i := range bits {
+		bits[i] = word(m.at(refs.off + uint32(i)*ValueSize))
+	}
+	if refs.insts == nil {
+		insts[0] = -1
+		return
+	}
+	for i := range refs.insts {
+		insts[i] = refs.insts[i].Internal
+	}
+}
+
+func (l *loader) floats(refs *Refs, single bool) {
+	insts, bits := l.room(refs.n)
+	if !l.sentinel {
+		l.words(refs, insts, bits)
+		if single {
+			for i, b := range bits {
+				bits[i] = uint64(first32(b))
+			}
+		}
+		l.n += refs.n
+		return
+	}
 	k := 0
-	for _, r := range refs {
+	for i := range refs.n {
+		r := refs.At(i)
 		b := word(l.m.at(r.Off))
 		nan := b<<1 > 0x7ff<<53
 		if single {
 			b = uint64(first32(b))
 			nan = b&0x7fffffff > 0x7f800000
 		}
-		if nan && l.sentinel {
+		if nan {
 			continue
 		}
 		insts[k], bits[k] = r.Inst, b
@@ -203,10 +237,11 @@ func (l *loader) floats(refs []ValueRef, single bool) {
 	l.n += k
 }
 
-func (l *loader) elapsed(refs []ValueRef) {
-	insts, bits := l.room(len(refs))
+func (l *loader) elapsed(refs *Refs) {
+	insts, bits := l.room(refs.n)
 	now, k := time.Now().UnixMicro(), 0
-	for _, r := range refs {
+	for i := range refs.n {
+		r := refs.At(i)
 		b := word(l.m.at(r.Off))
 		if b == allOnes && l.sentinel {
 			continue
@@ -221,10 +256,11 @@ func (l *loader) elapsed(refs []ValueRef) {
 }
 
 // strings appends the strings to strs and returns it.
-func (l *loader) strings(refs []ValueRef, strs []byte) []byte {
-	insts, bits := l.room(len(refs))
+func (l *loader) strings(refs *Refs, strs []byte) []byte {
+	insts, bits := l.room(refs.n)
 	k := 0
-	for _, r := range refs {
+	for i := range refs.n {
+		r := refs.At(i)
 		off := word(l.m.at(r.Off + 8))
 		if off < max(HeaderSize, uint64(l.m.start)) || off >= uint64(l.m.size) {
 			continue

@@ -124,6 +124,63 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// TestOrders loads instances of every type whose slots are in the order of their
+// indom, and in others.
+func TestOrders(t *testing.T) {
+	types := []struct {
+		typ    int32
+		values []mmvimage.Value
+		want   [3]string
+	}{
+		{mmvimage.I32, []mmvimage.Value{mmvimage.Int32(-1), mmvimage.Int32(2), mmvimage.Int32(3)}, [3]string{"0xffffffff", "0x2", "0x3"}},
+		{mmvimage.U32, []mmvimage.Value{mmvimage.Int32(1), mmvimage.Int32(2), mmvimage.Int32(3)}, [3]string{"0x1", "0x2", "0x3"}},
+		{mmvimage.I64, []mmvimage.Value{mmvimage.Int(-3), mmvimage.Int(2), mmvimage.Int(3)}, [3]string{"0xfffffffffffffffd", "0x2", "0x3"}},
+		{mmvimage.U64, []mmvimage.Value{mmvimage.Int(1), mmvimage.Int(2), mmvimage.Int(3)}, [3]string{"0x1", "0x2", "0x3"}},
+		{mmvimage.Float, []mmvimage.Value{mmvimage.Float32(1), mmvimage.Float32(2), mmvimage.Float32(3)}, [3]string{"0x3f800000", "0x40000000", "0x40400000"}},
+		{mmvimage.Double, []mmvimage.Value{mmvimage.Uint(1), mmvimage.Uint(2), mmvimage.Uint(3)}, [3]string{"0x1", "0x2", "0x3"}},
+		{mmvimage.String, []mmvimage.Value{mmvimage.Text("a"), mmvimage.Text("b"), mmvimage.Text("c")}, [3]string{`"a"`, `"b"`, `"c"`}},
+		{mmvimage.Elapsed, []mmvimage.Value{mmvimage.Timed(1, 0), mmvimage.Timed(2, 0), mmvimage.Timed(3, 0)}, [3]string{"0x1", "0x2", "0x3"}},
+	}
+	ids := [3]int32{4, -2, 7}
+	for _, sentinel := range []bool{false, true} {
+		for _, order := range [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}} {
+			t.Run(fmt.Sprintf("sentinel %v order %v", sentinel, order), func(t *testing.T) {
+				img := mmvimage.New(2).InDom(1, "", "", mmvimage.Inst{ID: ids[0], Name: "a"}, mmvimage.Inst{ID: ids[1], Name: "b"}, mmvimage.Inst{ID: ids[2], Name: "c"})
+				if sentinel {
+					img.Flags(mmvimage.Sentinel)
+				}
+				for i, typ := range types {
+					img.Metric(mmvimage.Metric{Name: fmt.Sprintf("m%d", i), Item: uint32(i), Type: typ.typ, InDom: 1, Values: typ.values})
+				}
+				b, l := img.Build(), img.Layout()
+				want := make([]string, len(types))
+				for i, typ := range types {
+					var parts [3]string
+					for k, inst := range order { // slot k is of that instance
+						mmvimage.PutU64(b, l.Value(3*i+k)+mmvimage.ValueInst, l.Instance(inst))
+						parts[inst] = fmt.Sprintf("%d:%s", ids[inst], typ.want[k])
+					}
+					want[i] = strings.Join(parts[:], " ")
+				}
+				dir := t.TempDir()
+				check0(t, mmvimage.Write(filepath.Join(dir, "a"), b))
+				f := watch(t, dir, reader.Options{}).file("a")
+				var v reader.Values
+				if !f.Load(wants(f.Catalog), &v) {
+					t.Fatal("no values")
+				}
+				got := make([]string, len(types))
+				for i := range types {
+					got[i] = values(&v, i, f.Catalog.Metrics[i].Type)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
 // TestInstances leaves those out that have the sentinel, of each type.
 func TestInstances(t *testing.T) {
 	img := mmvimage.New(2).Flags(mmvimage.Sentinel).
@@ -291,7 +348,8 @@ func TestLoadSlots(t *testing.T) {
 	l := f.Layout()
 	offs := make([]uint32, len(numbers))
 	for i := range numbers {
-		offs[i] = l.Refs(uint32(i))[0].Off
+		refs := l.Refs(uint32(i))
+		offs[i] = refs.At(0).Off
 	}
 	bits := make([]uint64, len(offs))
 	if !f.LoadSlots(offs, bits) {

@@ -2,6 +2,7 @@ package reader_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"pmdammv/pkg/reader"
@@ -60,6 +61,18 @@ func remarkOf(e *reader.FormatError) remark {
 	return remark{e.Section, e.Index, e.Field, e.Off, e.Err}
 }
 
+// valuesOf is where the values of metric i lie.
+func valuesOf(c *reader.Catalog, i int) []reader.ValueRef {
+	refs := c.Values(&c.Metrics[i])
+	out := slices.Collect(refs.All())
+	for k, r := range out {
+		if refs.At(k) != r {
+			panic("At and All differ")
+		}
+	}
+	return out
+}
+
 func viewOf(c *reader.Catalog) view {
 	v := view{Header: c.Header, TOC: c.TOC, Size: c.Size}
 	for i := range c.Metrics {
@@ -67,7 +80,7 @@ func viewOf(c *reader.Catalog) view {
 		v.Metrics = append(v.Metrics, metricView{
 			Name: string(c.Text(m.Name)), Short: string(c.Text(m.Short)), Help: string(c.Text(m.Help)), NoName: m.Name == 0,
 			Item: m.Item, Dimension: m.Dimension, Type: m.Type, Semantics: m.Semantics, Serial: m.Serial, InDom: m.InDom,
-			Values: append([]reader.ValueRef(nil), c.Values(m)...),
+			Values: valuesOf(c, i),
 		})
 	}
 	for i := range c.InDoms {

@@ -1,6 +1,7 @@
 package reader_test
 
 import (
+	"slices"
 	"testing"
 
 	"pmdammv/pkg/reader"
@@ -91,7 +92,8 @@ func unique(t testing.TB, insts []reader.Instance) {
 // checkValues: inside the file, in the order of the indom, one each.
 func checkValues(t testing.TB, c *reader.Catalog, m *reader.Metric, size int) {
 	t.Helper()
-	refs := c.Values(m)
+	all := c.Values(m)
+	refs := slices.Collect(all.All())
 	for _, r := range refs {
 		if uint64(r.Off)+reader.ValueSize > uint64(size) {
 			t.Fatalf("a value at %d in %d bytes", r.Off, size)
