@@ -418,6 +418,10 @@ func BenchmarkResultBuilder(b *testing.B) {
 	insts := make([]int32, n)
 	bits := make([]uint64, n)
 	strings := make([][]byte, n)
+	pmids, types := make([]pcpwire.PMID, 1000), make([]pcpwire.Type, 1000)
+	for i := range types {
+		pmids[i], types[i] = pcpwire.PMID(i), pcpwire.TypeU64
+	}
 	for i := range insts {
 		insts[i], bits[i], strings[i] = int32(i), uint64(i)<<32, []byte("thirty characters of some text")[:i%31]
 	}
@@ -454,6 +458,10 @@ func BenchmarkResultBuilder(b *testing.B) {
 			for i := range 1000 {
 				r.Set64(pcpwire.PMID(i), pcpwire.TypeU64, one, bits[i:i+1])
 			}
+		}},
+		{"1000xSingular", 1000, func(r *pcpwire.ResultBuilder) {
+			r.Begin(0, 1000, 1000)
+			r.Singular(pmids, types, bits[:1000])
 		}},
 		{"1000xSet32", 1000, func(r *pcpwire.ResultBuilder) {
 			r.Begin(0, 1000, 1000)

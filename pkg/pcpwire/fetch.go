@@ -1,6 +1,9 @@
 package pcpwire
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Fetch asks for the current values of metrics:
 //
@@ -55,8 +58,9 @@ func (c *cursor) pmids(s []PMID) []PMID {
 		return s[:0]
 	}
 	s = resize(s, n)
+	b := c.bytes("pmid", 4*n)
 	for i := range s {
-		s[i] = PMID(c.u32("pmid"))
+		s[i] = PMID(binary.BigEndian.Uint32(b[4*i:]))
 	}
 	return s
 }

@@ -133,13 +133,15 @@ func (b *ResultBuilder) Set64(pmid PMID, t Type, insts []int32, bits []uint64) {
 		return
 	}
 	p, q, word := b.begin(pmid, len(insts), len(bits), DPtr, size)
+	if len(p) == 0 {
+		return
+	}
+	bits = bits[:len(insts)]
 	for i, inst := range insts {
-		if len(p) < valueSize || len(q) < size || i >= len(bits) {
-			break // nothing to add; and spares the bounds checks
-		}
-		binary.BigEndian.PutUint64(p, uint64(uint32(inst))<<32|word)
-		binary.BigEndian.PutUint32(q, head)
-		binary.BigEndian.PutUint64(q[4:], bits[i])
+		s, d := (*[valueSize]byte)(p), (*[size]byte)(q)
+		binary.BigEndian.PutUint64(s[:], uint64(uint32(inst))<<32|word)
+		binary.BigEndian.PutUint32(d[:], head)
+		binary.BigEndian.PutUint64(d[4:], bits[i])
 		p, q, word = p[valueSize:], q[size:], word+size/4
 	}
 }

@@ -16,34 +16,41 @@ func (b *ResultBuilder) Singular(pmids []PMID, types []Type, bits []uint64) {
 	p, q := b.buf[b.set:b.set+set*n], b.buf[b.block:b.block+block*n]
 	sets, blocks := len(p), len(q)
 	word := b.pointer()
-	for i, pmid := range pmids {
-		if len(p) < set || len(q) < block {
-			break // never; spares the bounds checks
-		}
-		t := types[i]
-		switch t {
+	for i := 0; i < n; {
+		switch t := types[i]; t { // many of one type follow each other
 		case TypeI32, TypeU32:
-			binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
-			binary.BigEndian.PutUint64(p[8:], uint64(InSitu)<<32|uint64(instNullWord))
-			binary.BigEndian.PutUint32(p[16:], uint32(bits[i]))
-			p = p[set:]
+			for ; i < n && types[i] == t; i++ {
+				s := (*[set]byte)(p)
+				binary.BigEndian.PutUint64(s[:], uint64(pmids[i])<<32|1)
+				binary.BigEndian.PutUint64(s[8:], uint64(InSitu)<<32|uint64(instNullWord))
+				binary.BigEndian.PutUint32(s[16:], uint32(bits[i]))
+				p = p[set:]
+			}
 		case TypeI64, TypeU64, TypeDouble:
-			binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
-			binary.BigEndian.PutUint64(p[8:], uint64(DPtr)<<32|uint64(instNullWord))
-			binary.BigEndian.PutUint32(p[16:], word)
-			binary.BigEndian.PutUint32(q, blockWord(t, block))
-			binary.BigEndian.PutUint64(q[4:], bits[i])
-			p, q, word = p[set:], q[block:], word+block/4
+			head := blockWord(t, block)
+			for ; i < n && types[i] == t; i++ {
+				s, d := (*[set]byte)(p), (*[block]byte)(q)
+				binary.BigEndian.PutUint64(s[:], uint64(pmids[i])<<32|1)
+				binary.BigEndian.PutUint64(s[8:], uint64(DPtr)<<32|uint64(instNullWord))
+				binary.BigEndian.PutUint32(s[16:], word)
+				binary.BigEndian.PutUint32(d[:], head)
+				binary.BigEndian.PutUint64(d[4:], bits[i])
+				p, q, word = p[set:], q[block:], word+block/4
+			}
 		case TypeFloat:
 			const size = blockHeader + 4
-			binary.BigEndian.PutUint64(p, uint64(pmid)<<32|1)
-			binary.BigEndian.PutUint64(p[8:], uint64(DPtr)<<32|uint64(instNullWord))
-			binary.BigEndian.PutUint32(p[16:], word)
-			binary.BigEndian.PutUint64(q, uint64(blockWord(TypeFloat, size))<<32|uint64(uint32(bits[i])))
-			p, q, word = p[set:], q[size:], word+size/4
+			for ; i < n && types[i] == t; i++ {
+				s, d := (*[set]byte)(p), (*[size]byte)(q)
+				binary.BigEndian.PutUint64(s[:], uint64(pmids[i])<<32|1)
+				binary.BigEndian.PutUint64(s[8:], uint64(DPtr)<<32|uint64(instNullWord))
+				binary.BigEndian.PutUint32(s[16:], word)
+				binary.BigEndian.PutUint64(d[:], uint64(blockWord(TypeFloat, size))<<32|uint64(uint32(bits[i])))
+				p, q, word = p[set:], q[size:], word+size/4
+			}
 		default:
-			binary.BigEndian.PutUint64(p, uint64(pmid)<<32)
+			binary.BigEndian.PutUint64(p, uint64(pmids[i])<<32)
 			p = p[8:]
+			i++
 		}
 	}
 	b.sets += n
