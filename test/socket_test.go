@@ -1,7 +1,10 @@
 package test
 
 import (
+	"bytes"
+	"context"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pmdammv/pkg/pcpwire"
 )
 
 // setEntry gives pmcd another mmv entry, and waits until the metrics are this agent's.
@@ -155,4 +160,56 @@ func lookUp(t testing.TB, file, name string) string {
 	}
 	t.Fatalf("no %s in %s", name, file)
 	return ""
+}
+
+// TestPassedSockets: the agent answers on all sockets that it is started with, as systemd does, and does not take
+// those that are another process's.
+func TestPassedSockets(t *testing.T) {
+	t.Parallel()
+	for _, mine := range []bool{true, false} {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		pid := "$$"
+		if !mine {
+			pid = "1"
+		}
+		cmd := command(ctx, "sh", "-c", `LISTEN_PID=`+pid+` LISTEN_FDS=2 exec "$@"`, "sh", must[string](t)(agentPath()),
+			"-d", "70", "-U", strconv.Itoa(os.Getuid()), "-l", filepath.Join(dir, "mmv.log"))
+		cmd.Env = append(os.Environ(), "PCP_TMP_DIR="+dir, "PCP_VAR_DIR="+dir, "PCP_LOG_DIR="+dir)
+		var listeners []*net.UnixListener
+		for _, name := range []string{"a", "b"} {
+			l := must[*net.UnixListener](t)(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, name), Net: "unix"}))
+			l.SetUnlinkOnClose(false)
+			listeners = append(listeners, l)
+			cmd.ExtraFiles = append(cmd.ExtraFiles, must[*os.File](t)(l.File()))
+		}
+		if !mine { // then it serves the pipe
+			var out bytes.Buffer
+			cmd.Stdin, cmd.Stdout = strings.NewReader("\x00\x00\x00\x14\x00\x00\x70\x0c\x00\x00\x00\x00\x00\x00\x00\x01\x01\x02\x00\x00"), &out // its creds
+			if err := cmd.Run(); err != nil {
+				t.Error(err)
+			}
+			if out.Len() != 20 {
+				t.Errorf("%d bytes on standard output", out.Len())
+			}
+			cancel()
+			continue
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range listeners {
+			_ = l.Close() // nobody but the agent listens
+			_ = cmd.ExtraFiles[i].Close()
+			c := must[net.Conn](t)(net.Dial("unix", l.Addr().String()))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			h, pdu, err := pcpwire.NewConn(c, c).ReadPDU()
+			if _, ok := pdu.(*pcpwire.Creds); !ok || err != nil {
+				t.Errorf("%v %v %v", h, pdu, err)
+			}
+			_ = c.Close()
+		}
+		cancel()
+		_ = cmd.Wait()
+	}
 }

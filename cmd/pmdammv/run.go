@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"pmdammv/pkg/exporter"
@@ -124,16 +124,10 @@ func logEvent(log *logFile, limit *limiter, ev exporter.Event) {
 	if !ok {
 		return
 	}
-	var fields []zap.Field
+	var attrs []slog.Attr
 	if ev.File != "" {
-		fields = append(fields, zap.String("file", ev.File))
+		attrs = append(attrs, slog.String("file", ev.File))
 	}
-	switch ev.Level {
-	case exporter.Info:
-		log.Info(ev.Text, fields...)
-	case exporter.Warning:
-		log.Warn(ev.Text, fields...)
-	case exporter.Error:
-		log.Error(ev.Text, fields...)
-	}
+	level := map[exporter.Level]slog.Level{exporter.Info: slog.LevelInfo, exporter.Warning: slog.LevelWarn, exporter.Error: slog.LevelError}[ev.Level]
+	log.LogAttrs(context.Background(), level, ev.Text, attrs...)
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coreos/go-systemd/v22/activation"
-
 	"pmdammv/pkg/exporter"
 	"pmdammv/pkg/pmda"
 )
@@ -23,7 +21,7 @@ func (o *options) listeners(cfg config) (all []*pmda.Listener, err error) {
 		}
 		err = errors.Join(err, err1)
 	}
-	for _, f := range activation.Files(true) {
+	for _, f := range passedFiles() {
 		add(pmda.NewListener(f))
 	}
 	if o.unix != "" {

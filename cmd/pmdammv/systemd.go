@@ -12,6 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// passedFiles are the sockets that systemd passes, sd_listen_fds(3); children
+// do not get them. (go-systemd's package for it brings crypto/tls along, which
+// takes 0.3 ms to start and 0.9 MB.)
+func passedFiles() (files []*os.File) {
+	pid, n := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS")
+	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
+		_ = os.Unsetenv(name)
+	}
+	count, err := strconv.Atoi(n)
+	if err != nil || pid != strconv.Itoa(os.Getpid()) {
+		return nil
+	}
+	const first = 3 // SD_LISTEN_FDS_START
+	for fd := first; fd < first+count; fd++ {
+		unix.CloseOnExec(fd)
+		files = append(files, os.NewFile(uintptr(fd), "LISTEN_FD_"+strconv.Itoa(fd)))
+	}
+	return files
+}
+
 // manager is systemd, when this process is the main one of a unit of its own.
 // An agent that pmcd starts finds pmcd's notification socket in its
 // environment, and must not speak for pmcd.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync/atomic"
 
 	"pmdammv/pkg/pcpwire"
-
-	"go.uber.org/zap"
 )
 
 // Config says what agent it is.
@@ -27,14 +26,14 @@ type Config struct {
 type Agent struct {
 	cfg Config
 	src Source
-	log *zap.Logger
+	log *slog.Logger
 }
 
 // New makes an agent. Without a logger it is silent; with one it logs what a
 // peer does wrong at debug level, and mistakes of the Source as errors.
-func New(cfg Config, src Source, log *zap.Logger) *Agent {
+func New(cfg Config, src Source, log *slog.Logger) *Agent {
 	if log == nil {
-		log = zap.NewNop()
+		log = slog.New(slog.DiscardHandler)
 	}
 	return &Agent{cfg: cfg, src: src, log: log}
 }

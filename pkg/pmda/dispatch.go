@@ -2,8 +2,6 @@ package pmda
 
 import (
 	"pmdammv/pkg/pcpwire"
-
-	"go.uber.org/zap"
 )
 
 // keepBuffer is how much memory a connection keeps for its next reply.
@@ -18,7 +16,7 @@ func (c *conn) dispatch(h pcpwire.Header, pdu pcpwire.PDU, err error) []byte {
 		return nil
 	}
 	if err != nil {
-		c.log.Debug("malformed request", zap.Stringer("pdu", h.Type), zap.Error(err))
+		c.log.Debug("malformed request", "pdu", h.Type, "error", err)
 		return c.errorReply(pcpwire.ErrIPC)
 	}
 	changes := c.sess.Begin()
@@ -74,7 +72,7 @@ func (c *conn) answer(pdu pcpwire.PDU, changes Changes) ([]byte, error) {
 // one to the next request, and all later ones would be off by one.
 func (c *conn) take(h pcpwire.Header, pdu pcpwire.PDU, err error) {
 	if err != nil {
-		c.log.Debug("malformed PDU ignored", zap.Stringer("pdu", h.Type), zap.Error(err))
+		c.log.Debug("malformed PDU ignored", "pdu", h.Type, "error", err)
 		return
 	}
 	switch p := pdu.(type) {
@@ -84,12 +82,12 @@ func (c *conn) take(h pcpwire.Header, pdu pcpwire.PDU, err error) {
 	case *pcpwire.ErrorPDU:
 		// PM_ERR_NOTCONN tells that a client of pmcd has gone.
 		if p.Code != pcpwire.ErrNotConn {
-			c.log.Debug("error from peer", zap.Int32("code", int32(p.Code)), zap.Error(p.Code))
+			c.log.Debug("error from peer", "code", int32(p.Code), "error", p.Code)
 		}
 	default:
 		if h.Type != pcpwire.PDUControlReq && !c.strange {
 			c.strange = true
-			c.log.Warn("unexpected PDU ignored, and later ones without a word", zap.Stringer("pdu", h.Type))
+			c.log.Warn("unexpected PDU ignored, and later ones without a word", "pdu", h.Type)
 		}
 	}
 }
@@ -127,6 +125,6 @@ func (c *conn) errorReply(s pcpwire.Status) []byte {
 
 // bug logs a mistake that only this package or a Source can have made.
 func (c *conn) bug(what string, err error) error {
-	c.log.Error("cannot encode "+what, zap.Error(err))
+	c.log.Error("cannot encode "+what, "error", err)
 	return err
 }

@@ -2,6 +2,7 @@ package pmda_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -171,8 +172,8 @@ func TestChangeBeforeFirstFetch(t *testing.T) {
 func TestMissingValueSet(t *testing.T) {
 	p := start(t, newSample())
 	p.want(t, &pcpwire.Fetch{PMIDs: []pcpwire.PMID{level, short}}, status(pcpwire.ErrGeneric))
-	if p.logs.FilterLevelExact(2).Len() != 1 {
-		t.Errorf("logs %v, want one error", p.logs.All())
+	if len(p.logs.at(slog.LevelError)) != 1 {
+		t.Errorf("logs %v, want one error", p.logs.all())
 	}
 	p.inStep(t)
 	p.quit(t)

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 
 	"pmdammv/pkg/pcpwire"
-
-	"go.uber.org/zap"
 )
 
 // itemMask are the bits of a PMID that do not belong to its cluster.
@@ -76,7 +74,7 @@ func (c *conn) mergeLabels(level pcpwire.LabelLevel, ident uint32, inst int32, f
 	c.labels = c.sess.Labels(append(c.labels[:0], first...), level, ident, inst)
 	set, err := c.merge.merge(level, c.labels)
 	if err != nil {
-		c.log.Debug("labels left out", zap.Uint32("level", uint32(level)), zap.Uint32("ident", ident), zap.Error(err))
+		c.log.Debug("labels left out", "level", uint32(level), "ident", ident, "error", err)
 	}
 	set.Inst = inst
 	c.labels = forget(c.labels)

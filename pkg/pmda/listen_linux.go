@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"pmdammv/pkg/pcpwire"
@@ -176,14 +175,14 @@ func (s *server) serve(c net.Conn) {
 	}
 	if s.conns.Add(1) > maxConns {
 		s.conns.Add(-1)
-		s.log.Warn("connection refused: there are too many", zap.Int("limit", maxConns))
+		s.log.Warn("connection refused: there are too many", "limit", maxConns)
 		return
 	}
 	defer s.conns.Add(-1)
 	s.log.Debug("connected to " + peer)
 	err = s.Serve(s.ctx, pcpwire.NewConn(&greeted{FD: f}, f))
 	if err != nil {
-		s.log.Debug("connection to "+peer+" ended", zap.Error(err))
+		s.log.Debug("connection to "+peer+" ended", "error", err)
 	} else {
 		s.log.Debug("connection to " + peer + " ended")
 	}

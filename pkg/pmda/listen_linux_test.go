@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -14,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
 
 	"pmdammv/pkg/pcpwire"
@@ -26,15 +25,15 @@ import (
 type serving struct {
 	stop func()     // and wait
 	done chan error // what ServeAll returned
-	logs *observer.ObservedLogs
+	logs *logs
 }
 
 func serveAll(t testing.TB, users []int, listeners ...*pmda.Listener) *serving {
 	t.Helper()
-	core, logs := observer.New(zap.DebugLevel)
-	agent := pmda.New(pmda.Config{Name: "sample", Domain: domain}, newSample(), zap.New(core))
+	kept := &logs{}
+	agent := pmda.New(pmda.Config{Name: "sample", Domain: domain}, newSample(), slog.New(kept))
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &serving{done: make(chan error, 1), logs: logs}
+	s := &serving{done: make(chan error, 1), logs: kept}
 	go func() { s.done <- agent.ServeAll(ctx, users, listeners...) }()
 	s.stop = func() {
 		cancel()
@@ -172,8 +171,8 @@ func TestSocketMadeAgain(t *testing.T) {
 	again("directory renamed", func() error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".old") })
 	again("socket removed from the new directory", func() error { return os.Remove(path) })
 	first.inStep(t) // was never disturbed
-	if n := s.logs.FilterMessageSnippet("is made again").Len(); n != 6 {
-		t.Errorf("said %d times, not 6: %v", n, s.logs.All())
+	if n := len(s.logs.with("is made again")); n != 6 {
+		t.Errorf("said %d times, not 6: %v", n, s.logs.all())
 	}
 }
 
@@ -189,7 +188,7 @@ func TestSocketNotMadeAgain(t *testing.T) {
 	if err := unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE); err != nil {
 		t.Fatal(err)
 	}
-	said := func() int { return s.logs.FilterMessageSnippet("the path is gone").Len() }
+	said := func() int { return len(s.logs.with("the path is gone")) }
 	eventually(t, "trouble said", func() bool { return said() > 0 })
 	if err := os.Remove(dir); err != nil { // once: it would take the new one, too
 		t.Fatal(err)
@@ -199,7 +198,7 @@ func TestSocketNotMadeAgain(t *testing.T) {
 		return err == nil
 	})
 	if n := said(); n != 1 {
-		t.Errorf("said %d times: %v", n, s.logs.All())
+		t.Errorf("said %d times: %v", n, s.logs.all())
 	}
 }
 
@@ -397,8 +396,8 @@ func TestPeers(t *testing.T) {
 			t.Errorf("user %d: %v\n%s", uid, err, out)
 		}
 	}
-	if n := s.logs.FilterMessageSnippet("of user 4243 may not").Len(); n != 1 {
-		t.Errorf("%v", s.logs.All())
+	if n := len(s.logs.with("of user 4243 may not")); n != 1 {
+		t.Errorf("%v", s.logs.all())
 	}
 }
 
@@ -415,6 +414,6 @@ func TestTooManyConnections(t *testing.T) {
 		}
 	}
 	if served != 64 || refused != 16 {
-		t.Errorf("%d served, %d refused: %v", served, refused, s.logs.All()[:1])
+		t.Errorf("%d served, %d refused: %v", served, refused, s.logs.all()[:1])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -13,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 )
 
 // peer plays pmcd.
@@ -25,7 +24,7 @@ type peer struct {
 	reading chan struct{} // one for each time the agent began to read
 	served  chan error    // what Serve returned
 	cancel  context.CancelFunc
-	logs    *observer.ObservedLogs
+	logs    *logs
 }
 
 // connect starts Serve and does not greet. At the end of the test it closes
@@ -34,10 +33,10 @@ func connect(t testing.TB, src pmda.Source) *peer {
 	t.Helper()
 	fromAgent, toPeer := io.Pipe()
 	fromPeer, toAgent := io.Pipe()
-	core, logs := observer.New(zap.DebugLevel)
-	agent := pmda.New(pmda.Config{Name: "sample", Domain: domain}, src, zap.New(core))
+	kept := &logs{}
+	agent := pmda.New(pmda.Config{Name: "sample", Domain: domain}, src, slog.New(kept))
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &peer{Conn: pcpwire.NewConn(fromAgent, toAgent), r: fromAgent, w: toAgent, reading: make(chan struct{}, 1000), served: make(chan error, 1), cancel: cancel, logs: logs}
+	p := &peer{Conn: pcpwire.NewConn(fromAgent, toAgent), r: fromAgent, w: toAgent, reading: make(chan struct{}, 1000), served: make(chan error, 1), cancel: cancel, logs: kept}
 	go func() { p.served <- agent.Serve(ctx, pcpwire.NewConn(&notingReader{fromPeer, p.reading}, toPeer)) }()
 	t.Cleanup(func() {
 		_, _ = toAgent.Close(), fromAgent.Close()

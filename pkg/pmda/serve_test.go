@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"pmdammv/pkg/pmda"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 )
 
 // raw is a PDU of any type and body.
@@ -168,10 +168,10 @@ func TestNoReply(t *testing.T) {
 				}
 			}
 			p.inStep(t)
-			if got := p.logs.Len(); (got > 0) != (tt.logs > 0) {
-				t.Errorf("%d log lines, want %d: %v", got, tt.logs, p.logs.All())
+			if got := len(p.logs.all()); (got > 0) != (tt.logs > 0) {
+				t.Errorf("%d log lines, want %d: %v", got, tt.logs, p.logs.all())
 			}
-			if got := p.logs.FilterLevelExact(zap.WarnLevel).Len(); got > 1 {
+			if got := len(p.logs.at(slog.LevelWarn)); got > 1 {
 				t.Errorf("%d warnings of the same thing", got)
 			}
 			p.quit(t)
