@@ -203,6 +203,7 @@ func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
 	if old != nil {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1
+		next.clusters.own = 0
 	}
 	touched := map[uint32]bool{}
 	next.list = e.take(old, snap, touched)
@@ -341,10 +342,11 @@ func (e *Exporter) build(next, old *Table, touched map[uint32]bool) {
 			if !in {
 				continue
 			}
-			next.clusters[n] = nil
+			var c *cluster
 			if len(e.members[n]) > 0 {
-				next.clusters[n] = newCluster(n, e.members[n])
+				c = newCluster(n, e.members[n])
 			}
+			next.clusters.set(n, c)
 		}
 	}
 	ns := &next.space
@@ -355,17 +357,17 @@ func (e *Exporter) build(next, old *Table, touched map[uint32]bool) {
 		ns.joined, ns.firsts = old.space.joined, old.space.firsts
 	}
 	for n, in := range joined {
-		if c := next.clusters[n]; in && c != nil && c.exports(old.clusters[n]) {
-			next.clusters[n] = old.clusters[n]
+		if c := next.clusters.at(n); in && c != nil && c.exports(old.clusters.at(n)) {
+			next.clusters.set(n, old.clusters.at(n))
 		} else if in {
 			touched[n] = true
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(touched)) {
-		if c := next.clusters[n]; c != nil {
+		if c := next.clusters.at(n); c != nil {
 			var was *cluster
 			if old != nil {
-				was = old.clusters[n]
+				was = old.clusters.at(n)
 			}
 			c.finish(e.opts.Domain, e.reg, e.seed, was)
 		}

@@ -142,7 +142,7 @@ func (s *session) count(pmids []pcpwire.PMID) int {
 	for i, p := range pmids {
 		if p>>10 != cluster>>10 || i == 0 {
 			cluster, slots = p, nil
-			if c := s.t.clusters[p.Cluster()]; c != nil && s.t.ours(p) {
+			if c := s.t.clusters.at(p.Cluster()); c != nil && s.t.ours(p) {
 				slots = s.plan(c).slots
 			}
 		}

@@ -150,7 +150,7 @@ func (s *session) Labels(dst []pmda.LabelRecord, level pcpwire.LabelLevel, ident
 	switch level {
 	case pcpwire.LabelCluster, pcpwire.LabelItem:
 		if pmid := pcpwire.PMID(ident); s.t.ours(pmid) {
-			if c := s.t.clusters[pmid.Cluster()]; c != nil {
+			if c := s.t.clusters.at(pmid.Cluster()); c != nil {
 				c.labelsOf(level, pmid.Item(), nil, inst, add)
 			}
 		}

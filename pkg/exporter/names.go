@@ -117,7 +117,7 @@ func (n *nameSpace) traverse(b *pcpwire.NamesBuilder, name []byte) error {
 
 // tops are the first components below the root, in load order, and those of
 // them that are one plain file's, by name.
-func (n *nameSpace) top(files []*file, clusters *[maxCluster + 1]*cluster, domain uint32) {
+func (n *nameSpace) top(files []*file, clusters *clusterSet, domain uint32) {
 	n.tops = append(make([]top, 0, len(files)+1), top{name: "control"})
 	n.plain = make([]top, 0, len(files))
 	next := 0
@@ -135,7 +135,7 @@ func (n *nameSpace) top(files []*file, clusters *[maxCluster + 1]*cluster, domai
 		if len(f.tops) == 0 {
 			continue
 		}
-		tree := clusters[f.cluster].tree(f)
+		tree := clusters.at(f.cluster).tree(f)
 		if tree.Len() == 0 {
 			continue
 		}
@@ -187,7 +187,7 @@ func joins(files []*file, sanitize bool) (out []*file) {
 type joiner struct {
 	b        pmda.TreeBuilder
 	files    []*file
-	clusters *[maxCluster + 1]*cluster
+	clusters *clusterSet
 	seen     map[string]bool // first components
 	added    []part          // in the order of insertion; file is an index in files
 	owners   map[string]int  // file of each name and inner node of the first known of added
@@ -197,7 +197,7 @@ type joiner struct {
 // join makes the joined tree: the control metrics, then the files in load
 // order. A metric whose name is taken is excluded from its cluster. tops are
 // the first components that each file's names are the first to have.
-func join(control []controlMetric, domain uint32, files []*file, clusters *[maxCluster + 1]*cluster) (t *pmda.Tree, tops [][]string) {
+func join(control []controlMetric, domain uint32, files []*file, clusters *clusterSet) (t *pmda.Tree, tops [][]string) {
 	j := &joiner{files: files, clusters: clusters, seen: map[string]bool{"control": true}}
 	for _, m := range control {
 		if err := j.b.Add([]byte("control."+m.name), pcpwire.NewPMID(domain, 0, m.item)); err != nil {
@@ -206,7 +206,7 @@ func join(control []controlMetric, domain uint32, files []*file, clusters *[maxC
 	}
 	tops = make([][]string, len(files))
 	for i, f := range files {
-		tops[i] = j.add(i, clusters[f.cluster], pcpwire.NewPMID(domain, f.cluster, 0))
+		tops[i] = j.add(i, clusters.at(f.cluster), pcpwire.NewPMID(domain, f.cluster, 0))
 	}
 	return j.b.Build(), tops
 }

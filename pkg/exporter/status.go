@@ -17,10 +17,10 @@ func (e *Exporter) count(t, old *Table, touched map[uint32]bool) {
 		t.sums = old.sums
 	}
 	for n := range touched {
-		if old != nil && old.clusters[n] != nil {
-			t.sums = t.minus(old.clusters[n].sums)
+		if old != nil && old.clusters.at(n) != nil {
+			t.sums = t.minus(old.clusters.at(n).sums)
 		}
-		if c := t.clusters[n]; c != nil {
+		if c := t.clusters.at(n); c != nil {
 			t.sums = t.plus(c.sums)
 		}
 	}
@@ -63,7 +63,7 @@ func (e *Exporter) rows(t *Table) {
 			other(others[0])
 			others = others[1:]
 		}
-		if f.cluster != 0 && !all && t.clusters[f.cluster].clean {
+		if f.cluster != 0 && !all && t.clusters.at(f.cluster).clean {
 			continue
 		}
 		switch status := e.fileStatus(t, f); {
@@ -94,7 +94,7 @@ func (e *Exporter) row(name, status string) fileRow {
 func (e *Exporter) loadedRow(t *Table, f *file, status string) fileRow {
 	r := e.row(f.f.Name, status)
 	if f.cluster != 0 {
-		c := t.clusters[f.cluster]
+		c := t.clusters.at(f.cluster)
 		r.file = f
 		r.metrics, r.rejects = c.exported(c.index(f))
 	}
@@ -106,7 +106,7 @@ func (e *Exporter) fileStatus(t *Table, f *file) string {
 	if f.cluster == 0 {
 		return clip("rejected: " + visible(e.failed[f.f.Name].Error()))
 	}
-	c := t.clusters[f.cluster]
+	c := t.clusters.at(f.cluster)
 	return c.status[c.index(f)]
 }
 
@@ -281,7 +281,7 @@ func (e *Exporter) tellChanges(next, old *Table, touched map[uint32]bool) {
 func (e *Exporter) tellLoaded(t *Table, f *file) {
 	status := e.fileStatus(t, f)
 	if f.cluster != 0 {
-		c := t.clusters[f.cluster]
+		c := t.clusters.at(f.cluster)
 		k := c.index(f)
 		if c.hidden != nil && c.hidden[k].values > 0 {
 			h := c.hidden[k]

@@ -12,7 +12,7 @@ import (
 // immutable; the next one shares what does not change.
 type Table struct {
 	domain   uint32
-	clusters [maxCluster + 1]*cluster
+	clusters clusterSet
 	space    nameSpace
 	indoms   []indomRef // by number
 	control  []controlMetric
@@ -28,6 +28,36 @@ type Table struct {
 	sums            // of the clusters
 }
 
+// clusterSet is an array of clusters by number, in pages that sets share: the
+// next one costs no more than what is other in it.
+type clusterSet struct {
+	pages [(maxCluster + 1) / pageSize]*[pageSize]*cluster
+	own   uint64 // which pages are this set's alone
+}
+
+const pageSize = 64
+
+// at is the cluster of that number, nil if there is none.
+func (s *clusterSet) at(n uint32) *cluster {
+	if p := s.pages[n/pageSize]; p != nil {
+		return p[n%pageSize]
+	}
+	return nil
+}
+
+// set is for a set that nobody else uses yet.
+func (s *clusterSet) set(n uint32, c *cluster) {
+	p, bit := &s.pages[n/pageSize], uint64(1)<<(n/pageSize)
+	if s.own&bit == 0 {
+		page := new([pageSize]*cluster)
+		if *p != nil {
+			*page = **p
+		}
+		*p, s.own = page, s.own|bit
+	}
+	(*p)[n%pageSize] = c
+}
+
 // indomRef says which cluster has an indom.
 type indomRef struct {
 	number  uint32
@@ -40,7 +70,7 @@ func (t *Table) ours(pmid pcpwire.PMID) bool { return uint32(pmid)>>22 == t.doma
 
 // find returns the cluster and item of a metric of a file.
 func (t *Table) find(pmid pcpwire.PMID) (*cluster, item) {
-	c := t.clusters[pmid.Cluster()]
+	c := t.clusters.at(pmid.Cluster())
 	if c == nil || !t.ours(pmid) {
 		return nil, item{}
 	}
@@ -60,15 +90,15 @@ func (t *Table) indom(id pcpwire.InDom) (*cluster, *indom) {
 	if !ok {
 		return nil, nil
 	}
-	c := t.clusters[t.indoms[i].cluster]
+	c := t.clusters.at(uint32(t.indoms[i].cluster))
 	return c, &c.indoms[t.indoms[i].index]
 }
 
 // withInDoms replaces the indoms of the clusters marked.
-func withInDoms(old []indomRef, clusters *[maxCluster + 1]*cluster, touched map[uint32]bool) []indomRef {
+func withInDoms(old []indomRef, clusters *clusterSet, touched map[uint32]bool) []indomRef {
 	var add []indomRef
 	for n := range touched {
-		if c := clusters[n]; c != nil {
+		if c := clusters.at(n); c != nil {
 			for i := range c.indoms {
 				add = append(add, indomRef{c.indoms[i].number, uint16(n), uint32(i)})
 			}
@@ -103,8 +133,8 @@ func withInDoms(old []indomRef, clusters *[maxCluster + 1]*cluster, touched map[
 }
 
 // referred tells whether the indom has its number for good.
-func referred(clusters *[maxCluster + 1]*cluster, r indomRef) bool {
-	return clusters[r.cluster].indoms[r.index].kept
+func referred(clusters *clusterSet, r indomRef) bool {
+	return clusters.at(uint32(r.cluster)).indoms[r.index].kept
 }
 
 // mergedTable is an indom of several files as pmda sees it.
