@@ -83,9 +83,11 @@ type Dir struct {
 	written  map[*entry]struct{} // files written to by system calls while loaded
 	nWritten atomic.Int32
 	polledAt time.Time
-	triedAt  time.Time // to watch the directory, without success
-	noWatch  bool      // that there was none has been reported
-	moved    []*entry  // scratch of checkHeads and checkPolled
+	triedAt  time.Time           // to watch the directory, without success
+	noWatch  bool                // that there was none has been reported
+	moved    []*entry            // scratch of checkHeads and checkPolled
+	epoll    [64]unix.EpollEvent // scratch of events: a stack that must grow takes time
+	fired    []*process          // likewise
 	retired  []*File
 	cpath    []byte // scratch of stat
 	suspects atomic.Int32

@@ -12,7 +12,8 @@ const scratchSize = 1 << 20
 // until the next read.
 type imageReader struct {
 	scratch []byte // for files of up to scratchSize
-	large   []byte // an anonymous mapping, for one larger or sparse file
+	large   []byte // an anonymous mapping, for a file that is larger, or of which not all is read
+	zero    [2]int // from where to where large is zero, at least
 	parsing scratch
 }
 
@@ -21,27 +22,63 @@ type imageReader struct {
 // The file may change meanwhile: what is then wrong in the copy is for the
 // caller to find out.
 func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []byte, filled uint64, err error) {
-	if size <= scratchSize && blocks*512 >= size && skip.Count == 0 {
+	switch {
+	case skip.Count > 0: // nothing is a hole
+		data, err = r.readAround(fd, int(size), int(skip.Offset), int(skip.Offset)+int(skip.Count)*ValueSize)
+		return data, uint64(size), err
+	case size <= scratchSize && blocks*512 >= size:
 		if int64(len(r.scratch)) < size {
 			r.scratch = make([]byte, min(scratchSize, max(2*size, 64<<10)))
 		}
 		data = r.scratch[:size]
 		n, err := preadFull(fd, data, 0)
 		return data[:n], uint64(n), err
+	default:
+		return r.readSparse(fd, size)
 	}
+}
+
+// mapLarge makes large a new mapping.
+func (r *imageReader) mapLarge(size int) (err error) {
 	r.release()
-	r.large, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	r.large, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, 0, fmt.Errorf("memory for %d bytes: %w", size, err)
+		return fmt.Errorf("memory for %d bytes: %w", size, err)
 	}
-	if skip.Count > 0 { // nothing is a hole
-		end := int64(skip.Offset) + int64(skip.Count)*ValueSize
-		if _, err := preadFull(fd, r.large[:skip.Offset], 0); err != nil {
-			return nil, 0, err
+	r.zero = [2]int{0, size}
+	return nil
+}
+
+// readAround reads all but the bytes from start to end. Memory that has been
+// used for another file is used again, since most of it is as it must be when
+// the two are alike.
+func (r *imageReader) readAround(fd, size, start, end int) ([]byte, error) {
+	if len(r.large) < size {
+		if err := r.mapLarge(size); err != nil {
+			return nil, err
 		}
-		_, err := preadFull(fd, r.large[end:], end)
-		return r.large, uint64(size), err
 	}
+	data, zero := r.large[:size], r.zero
+	clear(data[start:max(start, min(end, zero[0]))])
+	clear(data[min(end, max(start, zero[1])):end])
+	r.zero = [2]int{start, end}
+	for _, part := range [][2]int{{0, start}, {end, size}} {
+		b := data[part[0]:part[1]]
+		n, err := preadFull(fd, b, int64(part[0]))
+		if err != nil {
+			return nil, err
+		}
+		clear(b[n:]) // the file has become shorter
+	}
+	return data, nil
+}
+
+// readSparse reads what is not a hole.
+func (r *imageReader) readSparse(fd int, size int64) (data []byte, filled uint64, err error) {
+	if err := r.mapLarge(int(size)); err != nil {
+		return nil, 0, err
+	}
+	r.zero = [2]int{}
 	for off := int64(0); off < size; {
 		start, end := off, size
 		if s, err := unix.Seek(fd, off, unix.SEEK_DATA); err == nil {

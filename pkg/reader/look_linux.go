@@ -126,30 +126,32 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 // events takes what the kernel has to tell: first of processes, since a
 // descriptor in the list may be another one after the files.
 func (d *Dir) events() {
-	var ev [64]unix.EpollEvent
 	for {
-		n, err := unix.EpollWait(d.ps.epfd, ev[:], 0)
+		n, err := unix.EpollWait(d.ps.epfd, d.epoll[:], 0)
 		if err == unix.EINTR {
 			continue
 		}
 		if n <= 0 {
 			return
 		}
-		var ps [len(ev)]*process
 		files := false
-		for i, e := range ev[:n] {
-			ps[i] = d.ps.byFD[int(e.Fd)]
+		d.fired = d.fired[:0]
+		for _, e := range d.epoll[:n] {
+			if p := d.ps.byFD[int(e.Fd)]; p != nil {
+				d.fired = append(d.fired, p)
+			}
 			files = files || int(e.Fd) == d.in.fd
 		}
-		for _, p := range ps[:n] {
-			if p != nil && d.ps.byPID[p.pid] == p {
+		for _, p := range d.fired {
+			if d.ps.byPID[p.pid] == p {
 				d.ended(p)
 			}
 		}
+		clear(d.fired)
 		if files {
 			d.fileEvents()
 		}
-		if n < len(ev) {
+		if n < len(d.epoll) {
 			return
 		}
 	}
