@@ -70,6 +70,7 @@ func isUser(uid, gid int, groups []int) bool {
 	if err != nil || r != uid || e != uid || s != uid || rg != gid || eg != gid || sg != gid {
 		return false
 	}
+	have, groups = append(have, gid), append(slices.Clone(groups), gid) // whether it is listed as well is all one
 	slices.Sort(have)
 	slices.Sort(groups)
 	return slices.Equal(slices.Compact(have), slices.Compact(groups))

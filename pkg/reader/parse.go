@@ -49,11 +49,13 @@ func parse(data []byte, filled uint64, skip TOCEntry, s *scratch) (*Catalog, err
 	p.c.live = p.live()
 	p.c.arena = exact(p.arena)
 	p.data, p.scratch, p.texts, p.serials = nil, nil, nil, nil
-	p.c.instances = exact(p.c.instances)
+	if n := len(p.c.instances); cap(p.c.instances)-n > n/8 { // indoms share some
+		p.c.instances = exact(p.c.instances)
+	}
 	return p.c, nil
 }
 
-// exact gives back the memory that append took in advance.
+// exact is a copy without room for more.
 func exact[E any](s []E) []E { return append(make([]E, 0, len(s)), s...) }
 
 // scratch is memory that one parse after the other can use.
@@ -366,9 +368,13 @@ func (p *parser) add(b []byte) Text {
 		}
 		return 0
 	}
-	p.arena = slices.Grow(p.arena, len(b)+1)[:n+1+len(b)]
-	p.arena[n] = byte(len(b))
-	copy(p.arena[n+1:], b)
+	if cap(p.arena)-n <= len(b) {
+		p.arena = slices.Grow(p.arena, len(b)+1)
+	}
+	a := p.arena[:n+1+len(b)]
+	a[n] = byte(len(b))
+	copy(a[n+1:], b)
+	p.arena = a
 	return Text(n + 1)
 }
 
