@@ -53,11 +53,11 @@ func (a *Agent) Serve(ctx context.Context, c *pcpwire.Conn) error {
 	if err := c.WritePDU(int32(os.Getpid()), pcpwire.NewCreds(0)); err != nil {
 		return fmt.Errorf("send creds: %w", err)
 	}
-	sess := a.src.Open()
-	defer sess.Close()
-	s := newConn(a, c, sess)
+	s := &conn{Agent: a, wire: c}
+	s.phase.Store(phaseBusy)
 	done := make(chan error, 1)
 	go func() { done <- s.serve() }()
+	defer func() { s.sess.Close() }()
 	select {
 	case err := <-done:
 		return err
@@ -105,15 +105,16 @@ type conn struct {
 	strange bool // an unexpected PDU has been logged
 }
 
-func newConn(a *Agent, wire *pcpwire.Conn, sess Session) *conn {
-	c := &conn{Agent: a, wire: wire, sess: sess}
-	c.seen = sess.Begin()
-	sess.End()
-	return c
-}
-
-// serve reads the peer's CREDS, then answers requests until there are no more.
+// serve opens the Source, reads the peer's CREDS, then answers requests until
+// there are no more. The first is done here, since what it takes of the stack a
+// later change of the Source will take again.
 func (c *conn) serve() error {
+	c.sess = c.src.Open()
+	c.seen = c.sess.Begin()
+	c.sess.End()
+	if !c.phase.CompareAndSwap(phaseBusy, phaseIdle) {
+		return nil
+	}
 	if err := c.handshake(); err != nil {
 		return err
 	}
