@@ -40,7 +40,7 @@ func (r *imageReader) read(fd int, size, blocks int64, skip TOCEntry) (data []by
 
 // mapLarge makes large a new mapping.
 func (r *imageReader) mapLarge(size int) (err error) {
-	r.release()
+	r.unmap()
 	r.large, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("memory for %d bytes: %w", size, err)
@@ -106,11 +106,22 @@ func (r *imageReader) readSparse(fd int, size int64) (data []byte, filled uint64
 	return r.large, filled, nil
 }
 
+// keepScratch is how much of each kind of scratch memory is kept for other
+// files.
+const keepScratch = 64 << 10
+
 // release lets go of memory for an unusual file.
 func (r *imageReader) release() {
-	if s := &r.parsing; len(s.arena) > scratchSize || 8*len(s.owner) > scratchSize || 4*len(s.slots) > scratchSize {
+	if s := &r.parsing; cap(s.arena) > keepScratch || 8*cap(s.owner) > keepScratch || 4*cap(s.slots) > keepScratch {
 		*s = scratch{}
 	}
+	if len(r.scratch) > keepScratch {
+		r.scratch = nil
+	}
+	r.unmap()
+}
+
+func (r *imageReader) unmap() {
 	if r.large != nil {
 		_ = unix.Munmap(r.large)
 		r.large = nil
