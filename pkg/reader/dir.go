@@ -235,12 +235,11 @@ func (d *Dir) Faults() uint64 { return d.faults.Load() }
 // An event comes after the data it is about, so the first such write to a file
 // can show in an answer without being told, if it is going on at that moment.
 // From then on the file's times, which change before its data, are asked too.
+// All that has changed since is looked at by the next Look.
 func (d *Dir) Quiet() bool {
-	if d.in.fd >= 0 && d.in.ready() || d.draining.Load() {
-		return false
-	}
+	quiet := (d.in.fd < 0 || !d.in.ready()) && !d.draining.Load()
 	if d.nWritten.Load() == 0 {
-		return true
+		return quiet
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -250,10 +249,10 @@ func (d *Dir) Quiet() bool {
 		}
 		if now, err := d.stat(e.name); err != nil || now != e.stamp {
 			e.file.suspect()
-			return false
+			quiet = false
 		}
 	}
-	return true
+	return quiet
 }
 
 // Still tells whether an answer made from s is good: Quiet holds, and no file

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pmdammv/pkg/reader"
 )
 
@@ -191,4 +193,38 @@ func TestStill(t *testing.T) {
 		w.Look()
 		expect("when that was looked at", true, true)
 	})
+}
+
+// TestStillOfMany: when files that are written to by system calls have changed,
+// the next Look looks at all of them, not only at the first that is found.
+func TestStillOfMany(t *testing.T) {
+	dir := t.TempDir()
+	all := []string{"a", "b", "c", "d"}
+	for _, name := range all {
+		put(t, dir, name, counter("m", 1, 1))
+	}
+	w := watch(t, dir, reader.Options{})
+	w.look("a loaded, b loaded, c loaded, d loaded")
+	for _, name := range all[:3] {
+		overwrite(t, filepath.Join(dir, name), counter("m", 1, 5).Build())
+	}
+	s := w.Look()
+	for _, waiting := range []string{"", "d"} {
+		w.AgeStamps()
+		want := all[:3]
+		if waiting != "" { // an event, besides
+			overwrite(t, filepath.Join(dir, waiting), counter("m", 1, 5).Build())
+			want = all
+		}
+		looks := w.Looks()
+		if w.Quiet() {
+			t.Error("quiet")
+		}
+		if w.Look() != s {
+			t.Error("another Snapshot")
+		}
+		if diff := cmp.Diff(want, w.LookedAt(looks)); diff != "" {
+			t.Errorf("looked at (-want +got)\n%s", diff)
+		}
+	}
 }
