@@ -1,13 +1,13 @@
 #!/bin/bash
 # packages.sh: what the instructions say, word by word, from packages; and that nothing is left of it at the end.
-# /in has INSTALL.md, writer, and the packages old.deb and new.deb.
+# /in has INSTALL.md, writer, and the packages old.deb, new.deb and new.rpm.
 # shellcheck disable=SC2086,SC2317 # no path here has blanks; functions are called by check and within
 # shellcheck source=test/boot/lib.sh
 . /in/lib.sh
 
 # What there is in the file system, but for what changes by itself.
 list() {
-	find /etc /opt /usr /var -xdev \( -path /var/log -o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /var/cache -o -path /var/lib/pcp/tmp -o -path '/var/lib/pcp/config/pmda/60.*' \
+	find /etc /opt /usr /var -xdev \( -path /var/log -o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /var/cache -o -path /var/lib/rpm -o -path /var/lib/pcp/tmp -o -path '/var/lib/pcp/config/pmda/60.*' \
 		-o -path /etc/systemd/system/multi-user.target.wants \) -prune -o \( -type d -printf '%M %u:%g %p\n' \) -o -printf '%M %u:%g %s %p %l\n'
 	find /run/pmdammv /var/log/pcp/pmcd -name '*mmv*' -o -name '*pmproxy*' 2>/dev/null
 	sha256sum $conf /var/lib/pcp/pmns/root
@@ -83,6 +83,26 @@ check "numbers are kept" test -s /var/lib/pcp/config/pmda/mmv.70.identities
 check "package purged" dpkg -P pmdammv
 list | sort >/tmp/list.1
 check "nothing is left, once more" diff /tmp/list.0 /tmp/list.1
+
+# The same with rpm, which is a guest here: its packages need pcp, which it does not know.
+if command -v rpm >/dev/null; then
+	mkdir -p /usr/share/licenses /usr/libexec/pcp/pmdas # those of rpm, and of its pcp
+	list | sort >/tmp/list.2
+	check "rpm" rpm -i --nodeps /in/new.rpm
+	(cd $here && ./Install </dev/null >/dev/null)
+	check "rpm installed" program
+	check "rpm upgraded to itself" rpm -U --force --nodeps /in/new.rpm
+	check "rpm upgrade: its metrics" program
+	check "rpm removed" rpm -e --nodeps pmdammv
+	within 10 "PCP's agent after the rpm's removal" theirs
+	check "pmcd.conf after the rpm's removal" cmp $conf /tmp/conf.0
+	rm /var/lib/pcp/config/pmda/mmv.70.identities* /var/log/pcp/pmcd/mmv.log # rpm has no purge
+	list | sort >/tmp/list.3
+	check "nothing is left of the rpm" diff /tmp/list.2 /tmp/list.3
+	rmdir -p /usr/share/licenses /usr/libexec/pcp/pmdas 2>/dev/null
+else
+	echo "skip rpm"
+fi
 
 # pmcd's start script installs and removes by itself, where it is told to.
 dpkg -i /in/new.deb >/dev/null 2>&1
