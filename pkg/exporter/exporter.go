@@ -144,13 +144,18 @@ func (e *Exporter) unsaved() {
 }
 
 // Refresh makes the Table fit the directory as it is now.
-func (e *Exporter) Refresh() {
+func (e *Exporter) Refresh() { e.look() }
+
+// look is Refresh; looks counts the looks at the directory until its own.
+func (e *Exporter) look() (looks uint64) {
 	e.mu.Lock()
 	events := e.refresh()
+	looks = e.dir.Looks()
 	e.mu.Unlock()
 	for _, ev := range events {
 		e.tell(ev)
 	}
+	return looks
 }
 
 // Rescan is Refresh after looking at every file anew.

@@ -22,7 +22,7 @@ type session struct {
 	inst1 [1]int32
 	bits1 [1]uint64
 
-	began    uint64            // Looks until Begin
+	began    uint64            // looks until that of Begin
 	again    uint64            // replies that were made anew
 	restless map[string]uint64 // files that were replaced in one of them, and in which last
 
@@ -41,10 +41,9 @@ func (e *Exporter) Open() pmda.Session {
 func (s *session) Close() {}
 
 func (s *session) Begin() pmda.Changes {
-	s.e.Refresh()
+	s.began = s.e.look() // later ones may already have begun for others
 	s.e.dir.Acquire()
 	s.t = s.e.table.Load() // after Acquire: what an older one has may be unmapped
-	s.began = s.e.dir.Looks()
 	return pmda.Changes{Names: s.t.names + s.t.forcing, Labels: s.t.labels}
 }
 
