@@ -134,7 +134,7 @@ type Catalog struct {
 	values     []ValueRef // of metrics that have them listed; within one, in the order of its indom
 	instances  []Instance // by indom
 	instLabels []uint32   // instance labels, by identity and instance
-	arena      []byte     // length byte and text, one after the other
+	text       [][]byte   // pieces: length byte and text, one after the other
 	live       [2]uint64  // from where to where values, and strings, are live
 	lazy       *parser    // finds the values, when one is asked for; nil: it has
 }
@@ -148,8 +148,9 @@ func (c *Catalog) Text(t Text) []byte {
 	if t == 0 {
 		return nil
 	}
-	n := int(c.arena[t-1])
-	return c.arena[int(t) : int(t)+n : int(t)+n]
+	piece, i := c.text[(t-1)>>placeBits], int(t-1)%pieceSize+1
+	n := i + int(piece[i-1])
+	return piece[i:n:n]
 }
 
 // Values returns where the values of m lie, in the order of its indom's
@@ -196,12 +197,16 @@ func (c *Catalog) InstanceLabels(serial uint32, internal int32, f func(*Label)) 
 
 // Memory is about how many bytes the Catalog takes.
 func (c *Catalog) Memory() int {
-	return len(c.arena) + 44*len(c.Metrics) + 20*len(c.InDoms) + 8*len(c.instances) + 8*len(c.values) + 16*len(c.Labels)
+	text := 0
+	for _, piece := range c.text {
+		text += len(piece)
+	}
+	return text + 44*len(c.Metrics) + 20*len(c.InDoms) + 8*len(c.instances) + 8*len(c.values) + 16*len(c.Labels)
 }
 
 // Equal tells whether two Catalogs say the same.
 func (c *Catalog) Equal(o *Catalog) bool {
-	return c == o || c.Header == o.Header && c.Size == o.Size && bytes.Equal(c.arena, o.arena) &&
+	return c == o || c.Header == o.Header && c.Size == o.Size && slices.EqualFunc(c.text, o.text, bytes.Equal) &&
 		slices.Equal(c.TOC, o.TOC) && slices.Equal(c.Metrics, o.Metrics) && slices.Equal(c.values, o.values) &&
 		slices.Equal(c.InDoms, o.InDoms) && slices.Equal(c.instances, o.instances) &&
 		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount

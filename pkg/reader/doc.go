@@ -52,8 +52,8 @@
 //
 // Whoever can write to the directory can write the files, at any time. So the
 // static part (everything but the two words marked live, and the strings that
-// live words point to) is copied out once and validated in that copy; live
-// words are loaded once each, and ranges are checked on the loaded value.
-// Memory that stops existing (the file was truncated) is a fault that is
+// live words point to) is copied out, each entry once, and validated in that
+// copy; live words are loaded once each, and ranges are checked on the loaded
+// value. Memory that stops existing (the file was truncated) is a fault that is
 // caught, and the file is then without values.
 package reader

@@ -40,8 +40,8 @@ func seeds(f *testing.F) (out [][]byte) {
 	return out
 }
 
-// FuzzParse wants an error or a Catalog that holds what any must, and takes no
-// more memory than its image.
+// FuzzParse wants an error or a Catalog that holds what any must, takes no more
+// memory than its image, and is the same when the image is read in parts.
 func FuzzParse(f *testing.F) {
 	for _, b := range seeds(f) {
 		f.Add(b, uint32(0))
@@ -63,11 +63,30 @@ func FuzzParse(f *testing.F) {
 				t.Fatal("no text")
 			}
 		}
+		wantSameInParts(t, b, c, err)
 		filled := uint64(len(b)) - min(uint64(holes), uint64(len(b)))
 		if c, _ = reader.ParseSparse(b, filled); c != nil && uint64(c.Memory()) > 3*filled+8192 {
 			t.Fatalf("%d bytes for %d", c.Memory(), filled)
 		}
 	})
+}
+
+// wantSameInParts compares what Parse said of an image with what it says when
+// that is read in parts.
+func wantSameInParts(t *testing.T, b []byte, c *reader.Catalog, err error) {
+	t.Helper()
+	if len(b) < reader.HeaderSize {
+		return // never is
+	}
+	got, err2 := reader.ParseParts(b)
+	switch {
+	case err != nil || err2 != nil:
+		if err == nil || err2 == nil || err.Error() != err2.Error() {
+			t.Fatalf("in parts: %v, else: %v", err2, err)
+		}
+	case !reader.SameNow(c, got):
+		t.Fatal("another result in parts")
+	}
 }
 
 // FuzzLive changes a file under a Dir as the input says, 4 bytes a step: what,

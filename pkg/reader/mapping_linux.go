@@ -2,6 +2,7 @@ package reader
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"unsafe"
 
@@ -18,7 +19,11 @@ type mapping struct {
 }
 
 func mapFile(fd int, start, size uint64) (mapping, error) {
-	p, err := unix.MmapPtr(fd, int64(start), nil, uintptr(size-start), unix.PROT_READ, unix.MAP_SHARED)
+	flags := unix.MAP_SHARED
+	if size-start <= uint64(os.Getpagesize()) { // without its neighbours
+		flags |= unix.MAP_POPULATE
+	}
+	p, err := unix.MmapPtr(fd, int64(start), nil, uintptr(size-start), unix.PROT_READ, flags)
 	if err != nil {
 		return mapping{}, fmt.Errorf("map: %w", err)
 	}

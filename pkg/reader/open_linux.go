@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +50,7 @@ func (d *Dir) load(e *entry, pathFD int, st *status, link bool, path string) {
 	}
 	d.watchLinks(e, st, link, pathFD)
 	d.setOverMax(e, false)
-	c, raw, fd, err := d.open(e, pathFD, path, st)
+	c, raw, fd, err := d.open(e, pathFD, path, link, st)
 	if fd >= 0 {
 		defer unix.Close(fd) //nolint:errcheck // only read
 	}
@@ -109,14 +110,14 @@ func (d *Dir) watchLinks(e *entry, st *status, link bool, pathFD int) {
 	}
 }
 
-// open opens, copies and parses the file; fd is -1 where it could not be, or
+// open opens, reads and parses the file; fd is -1 where it could not be, or
 // need not be, opened. raw is its header, zero where it has none.
-func (d *Dir) open(e *entry, pathFD int, path string, st *status) (c *Catalog, raw [HeaderSize]byte, fd int, err error) {
+func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c *Catalog, raw [HeaderSize]byte, fd int, err error) {
 	if st.size == 0 { // files of /proc, too, that a link may lead to
 		p := parser{c: &Catalog{}}
 		return nil, raw, -1, p.header()
 	}
-	if fd, err = openFile(pathFD, path, e.stamp); err != nil {
+	if fd, err = openFile(pathFD, path, link, e.stamp); err != nil {
 		return nil, raw, -1, fmt.Errorf("open: %w", err)
 	}
 	// Nothing was written to the file while it was read if its stamp is then the
@@ -138,28 +139,22 @@ func (e *entry) setStamp(st *status) {
 	e.stamp, e.young = st.stamp, st.young()
 }
 
-// read copies and parses the file. raw is its header, zero where it has none.
+// read reads and parses the file. raw is its header, zero where it has none.
 func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err error) {
-	n, err := preadFull(fd, raw[:], 0)
+	m, filled, err := d.img.open(fd, st.size, st.blocks)
 	if err != nil {
 		return nil, raw, err
 	}
-	p := parser{data: raw[:n], size: uint64(n), c: &Catalog{}}
-	if n == HeaderSize { // it may have become shorter meanwhile
-		p.size = uint64(st.size)
-	}
-	if err := p.header(); err != nil {
+	p := &parser{image: m, c: &Catalog{}}
+	n := min(HeaderSize, p.size)
+	copy(raw[:], p.at(atEntries, 0, n, 0)[:n])
+	if err := cmp.Or(p.err, p.header()); err != nil {
 		return nil, raw, err
 	}
 	if st.size > d.opts.MaxFileSize {
 		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.size, d.opts.MaxFileSize)
 	}
-	skip := p.laterValues(fd, st)
-	data, filled, err := d.img.read(fd, st.size, st.blocks, skip)
-	if err != nil {
-		return nil, raw, err
-	}
-	if c, err = parse(data, filled, skip, &d.img.parsing); err != nil {
+	if c, err = p.parse(filled, &d.img.parsing); err != nil {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte
@@ -167,30 +162,6 @@ func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err er
 		return nil, raw, p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "changed while it was read")
 	}
 	return c, raw, nil
-}
-
-// manyValues is from how many values on they are not looked at before one of
-// them is asked for.
-const manyValues = 4096
-
-// laterValues finds the values section of a file that has many. Its header has
-// been checked.
-func (p *parser) laterValues(fd int, st *status) TOCEntry {
-	if st.blocks*512 < st.size || p.size < HeaderSize+manyValues*ValueSize {
-		return TOCEntry{}
-	}
-	b := make([]byte, min(p.c.Header.TOCCount, 16)*TOCEntrySize)
-	n, _ := preadFull(fd, b, HeaderSize)
-	for b = b[:n]; len(b) >= TOCEntrySize; b = b[TOCEntrySize:] {
-		e := tocEntryOf(b)
-		if e.Section == SectionValues {
-			if e.Count < manyValues || !p.inside(e.Offset, uint64(e.Count), ValueSize) {
-				break
-			}
-			return e
-		}
-	}
-	return TOCEntry{}
 }
 
 // finish makes e a loaded file, if its writer lives and there is room.

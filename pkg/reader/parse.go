@@ -1,11 +1,11 @@
 package reader
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
+	"math/bits"
 )
 
 var native = binary.NativeEndian
@@ -22,33 +22,38 @@ const MaxImage = math.MaxUint32
 // indoms or instances section does not lie inside it. Anything smaller is left
 // out by itself and told in Catalog.Remarks.
 func Parse(data []byte) (*Catalog, error) {
-	return parse(data, uint64(len(data)), TOCEntry{}, &scratch{})
+	return parse(image{data: data, size: uint64(len(data))}, uint64(len(data)), &scratch{})
 }
 
+// manyValues is from how many values on they are not looked at, in a file that
+// is read in parts, before one of them is asked for.
+const manyValues = 4096
+
 // parse is Parse of an image of which only filled bytes are not holes: a sparse
-// file must not make us take the memory it does not take itself. If there is a
-// section skip it is that of the values, and not looked at.
-func parse(data []byte, filled uint64, skip TOCEntry, s *scratch) (*Catalog, error) {
-	p := parser{data: data, size: uint64(len(data)), filled: filled, c: &Catalog{Size: uint64(len(data))}, scratch: s}
-	p.arena = p.arena[:0]
-	values := func() error {
-		if skip.Count == 0 {
-			return p.values(p.u64)
-		}
-		if p.section[SectionValues] != skip {
-			return p.errorf(SectionHeader, -1, "", offGeneration1, ErrInFlux, "changed while it was read")
-		}
-		p.c.lazy = &p
-		return nil
+// file must not make us take the memory it does not take itself.
+func parse(m image, filled uint64, s *scratch) (*Catalog, error) {
+	p := &parser{image: m, c: &Catalog{}}
+	if err := p.header(); err != nil {
+		return nil, err
 	}
-	for _, step := range []func() error{p.header, p.toc, p.indoms, p.metrics, values, p.labels} {
-		if err := step(); err != nil {
-			return nil, err
+	return p.parse(filled, s)
+}
+
+// parse is parse after the header.
+func (p *parser) parse(filled uint64, s *scratch) (*Catalog, error) {
+	p.filled, p.scratch, p.c.Size = filled, s, p.size
+	p.last = p.last[:0]
+	for _, step := range []func() error{p.toc, p.indoms, p.metrics, p.valuesNow, p.labels} {
+		if err := step(); err != nil || p.err != nil {
+			return nil, cmp.Or(p.err, err)
 		}
+	}
+	if p.bound(); p.overlap != nil {
+		return nil, p.overlap
 	}
 	p.c.live = p.live()
-	p.c.arena = exact(p.arena)
-	p.data, p.scratch, p.texts, p.serials = nil, nil, nil, nil
+	p.c.text = append(p.full, exact(p.last)) //nolint:gocritic // both end here
+	p.image, p.scratch, p.texts, p.serials, p.full = image{size: p.size}, nil, nil, nil, nil
 	if n := len(p.c.instances); cap(p.c.instances)-n > n/8 { // indoms share some
 		p.c.instances = exact(p.c.instances)
 	}
@@ -60,7 +65,7 @@ func exact[E any](s []E) []E { return append(make([]E, 0, len(s)), s...) }
 
 // scratch is memory that one parse after the other can use.
 type scratch struct {
-	arena        []byte
+	last         []byte   // the piece of text to which is added
 	slots        []Text   // strings already copied, by their place in the strings section
 	owner, place []int32  // of each value: its metric, and which instance of its indom
 	next         []uint32 // of each metric, where its next value goes
@@ -77,15 +82,16 @@ func cleared[E any](s []E, n int) []E {
 
 type parser struct {
 	*scratch
-	data    []byte
-	size    uint64
-	filled  uint64 // bytes of data that are not holes
-	c       *Catalog
-	section [SectionLabels + 1]TOCEntry // Section is set where the file has it
-	domain  []domain                    // of each indom kept
-	serials map[uint32]int32            // indom's serial to its index
-	texts   map[uint64]Text             // strings already copied that lie elsewhere; zero where there is none
-	overlap error                       // entries share more bytes than the file has
+	image
+	filled   uint64 // bytes of the image that are not holes
+	c        *Catalog
+	full     [][]byte                    // pieces of text to which nothing is added any more, together
+	fullText uint64                      // so many bytes
+	section  [SectionLabels + 1]TOCEntry // Section is set where the file has it
+	domain   []domain                    // of each indom kept
+	serials  map[uint32]int32            // indom's serial to its index
+	texts    map[uint64]Text             // strings already copied that lie elsewhere; zero where there is none
+	overlap  error                       // entries share more bytes than the file has
 }
 
 // live is where the live values and the strings they may point to lie.
@@ -159,9 +165,6 @@ func (p *parser) inside(off, n, elem uint64) bool {
 	return off <= p.size && n <= (p.size-off)/elem
 }
 
-func (p *parser) u32(off uint64) uint32 { return native.Uint32(p.data[off:]) }
-func (p *parser) u64(off uint64) uint64 { return native.Uint64(p.data[off:]) }
-
 func (p *parser) header() error {
 	if p.size < HeaderSize {
 		if n := min(len(p.data), len(Tag)); string(p.data[:n]) != Tag[:n] && !zero(p.data[:n]) {
@@ -169,17 +172,17 @@ func (p *parser) header() error {
 		}
 		return p.errorf(SectionHeader, -1, "", 0, ErrTruncated, "%d bytes of %d", p.size, HeaderSize)
 	}
-	h := &p.c.Header
+	h, b := &p.c.Header, p.at(atEntries, 0, HeaderSize, 0)
 	*h = Header{
-		Version:     p.u32(offVersion),
-		Generation1: p.u64(offGeneration1),
-		Generation2: p.u64(offGeneration2),
-		TOCCount:    int32(p.u32(offTOCCount)),
-		Flags:       Flags(p.u32(offFlags)),
-		Process:     int32(p.u32(offProcess)),
-		Cluster:     int32(p.u32(offCluster)),
+		Version:     native.Uint32(b[offVersion:]),
+		Generation1: native.Uint64(b[offGeneration1:]),
+		Generation2: native.Uint64(b[offGeneration2:]),
+		TOCCount:    int32(native.Uint32(b[offTOCCount:])),
+		Flags:       Flags(native.Uint32(b[offFlags:])),
+		Process:     int32(native.Uint32(b[offProcess:])),
+		Cluster:     int32(native.Uint32(b[offCluster:])),
 	}
-	tag := p.data[:4]
+	tag := b[:len(Tag)]
 	switch {
 	case zero(tag):
 		return p.errorf(SectionHeader, -1, "tag", 0, ErrInFlux, "still zero")
@@ -260,9 +263,11 @@ func (p *parser) toc() error {
 	if n := uint64(p.c.Header.TOCCount); n > p.filled/TOCEntrySize {
 		return p.errorf(SectionHeader, -1, "toc count", offTOCCount, ErrCount, "%d entries in a sparse file with %d bytes of data", n, p.filled)
 	}
-	for i := range uint64(p.c.Header.TOCCount) {
+	count := uint64(p.c.Header.TOCCount)
+	p.c.TOC = make([]TOCEntry, 0, min(count, keep))
+	for i := range count {
 		off := HeaderSize + i*TOCEntrySize
-		e := tocEntryOf(p.data[off:])
+		e := tocEntryOf(p.at(atEntries, off, TOCEntrySize, (count-i)*TOCEntrySize))
 		if i < keep {
 			p.c.TOC = append(p.c.TOC, e)
 		}
@@ -314,9 +319,9 @@ func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {
 	return err
 }
 
-// text copies the string at off, 256 bytes at most, to its first NUL; ok is
+// str copies the string at off, 256 bytes at most, to its first NUL; ok is
 // false where there is none in the file. Every string is copied once.
-func (p *parser) text(off uint64) (t Text, ok bool) {
+func (p *parser) str(off uint64) (t Text, ok bool) {
 	x := off - p.section[SectionStrings].Offset // too far when that is later
 	if k := x / StringSize; x%StringSize == 0 && k < uint64(len(p.slots)) {
 		if p.slots[k] == 0 {
@@ -339,52 +344,96 @@ func (p *parser) text(off uint64) (t Text, ok bool) {
 
 // copy copies the string at off, which is inside the file.
 func (p *parser) copy(off uint64) Text {
-	b := p.data[off:min(off+StringSize, p.size)]
-	if s, _, ok := bytes.Cut(b, []byte{0}); ok {
-		return p.add(s)
-	}
-	if len(b) < StringSize {
+	n := min(StringSize, p.size-off)
+	b := p.at(atStrings, off, n, 0)
+	t, ended := p.add(b[:min(n, StringSize-1)])
+	if !ended && n < StringSize {
+		p.last = p.last[:(t-1)%pieceSize]
 		return 0
 	}
-	return p.add(b[:StringSize-1])
+	return t
 }
 
-// name copies the name in the field of n bytes at off.
-func (p *parser) name(off, n uint64) Text {
-	b := p.data[off : off+n-1]
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
+// name copies the name in the field b.
+func (p *parser) name(b []byte) Text {
+	t, _ := p.add(b[:len(b)-1])
+	return t
+}
+
+// Text is kept in pieces, so that nothing is copied when there is more of it. A
+// Text is one more than the number of its piece and its place there.
+const (
+	placeBits = 16
+	pieceSize = 1 << placeBits
+	maxPieces = 1 << (32 - placeBits)
+)
+
+// add keeps b, at most 255 bytes, up to its first NUL; ended tells whether it has
+// one. Entries that are copied once each cannot be longer than the file; those
+// which are would let a small file take any amount of memory, so that is looked
+// at (bound) whenever there is a piece more.
+func (p *parser) add(b []byte) (t Text, ended bool) {
+	const word = 8 // bytes that are looked at, and copied, at once
+	if len(p.last)+1+len(b)+word > cap(p.last) {
+		p.more(1 + len(b) + word)
 	}
-	return p.add(b)
-}
-
-// add keeps b. Entries that are copied once each cannot be longer than the
-// file; those which are would let a small file take any amount of memory.
-func (p *parser) add(b []byte) Text {
-	n := len(p.arena)
-	if uint64(n+len(b)+1) > p.filled {
-		if p.overlap == nil {
-			p.overlap = p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "more text than the file has bytes")
+	at := len(p.last)
+	to := p.last[at+1 : cap(p.last)]
+	n := 0
+	for ; n+word <= len(b); n += word {
+		w := binary.LittleEndian.Uint64(b[n:])
+		binary.LittleEndian.PutUint64(to[n:], w)
+		if z := (w - 0x0101010101010101) &^ w & 0x8080808080808080; z != 0 { // a byte of it is zero
+			n += bits.TrailingZeros64(z) / 8
+			ended = true
+			break
 		}
-		return 0
 	}
-	if cap(p.arena)-n <= len(b) {
-		p.arena = slices.Grow(p.arena, len(b)+1)
+	for ; !ended && n < len(b); n++ {
+		if ended = b[n] == 0; ended {
+			break
+		}
+		to[n] = b[n]
 	}
-	a := p.arena[:n+1+len(b)]
-	a[n] = byte(len(b))
-	copy(a[n+1:], b)
-	p.arena = a
-	return Text(n + 1)
+	p.last = p.last[:at+1+n]
+	p.last[at] = byte(n)
+	return Text(len(p.full)<<placeBits|at) + 1, ended
 }
 
-// help copies a help text; a bad offset is remarked.
-func (p *parser) help(s Section, i int, field string, off uint64) Text {
-	at := p.u64(off)
+// bound sets overlap when there is more text than there may be.
+func (p *parser) bound() {
+	if text := p.fullText + uint64(len(p.last)); p.overlap == nil && (text > p.filled || len(p.full) >= maxPieces-1) {
+		p.overlap = p.errorf(SectionStrings, -1, "", p.section[SectionStrings].Offset, ErrSections, "more text than the file has bytes")
+	}
+}
+
+// empty tells whether t, which has been added, has no bytes.
+func (p *parser) empty(t Text) bool {
+	piece := p.last
+	if k := int((t - 1) >> placeBits); k < len(p.full) {
+		piece = p.full[k]
+	}
+	return piece[(t-1)%pieceSize] == 0
+}
+
+// more makes room for need more bytes in the last piece, or begins another.
+func (p *parser) more(need int) {
+	if cap(p.last) < pieceSize {
+		p.last = append(make([]byte, 0, min(pieceSize, max(1<<10, 4*(len(p.last)+need)))), p.last...)
+	}
+	if len(p.last)+need > pieceSize {
+		p.bound()
+		p.full, p.fullText = append(p.full, p.last), p.fullText+uint64(len(p.last))
+		p.last = make([]byte, 0, pieceSize)
+	}
+}
+
+// help copies the help text at at, which the field at off says; a bad offset is remarked.
+func (p *parser) help(s Section, i int, field string, off, at uint64) Text {
 	if at == 0 {
 		return 0
 	}
-	t, ok := p.text(at)
+	t, ok := p.str(at)
 	if !ok {
 		p.remark(s, i, field, off, ErrBounds, "string at %d in a file of %d", at, p.size)
 	}

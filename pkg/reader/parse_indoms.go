@@ -11,8 +11,9 @@ func (p *parser) indoms() error {
 	left := p.filled / p.elem(SectionInstances) // instances that the file has room for
 	for i := range uint64(sec.Count) {
 		off := sec.Offset + i*InDomSize
-		d := InDom{Serial: p.u32(off), first: uint32(len(p.c.instances))}
-		n, at := uint64(p.u32(off+4)), p.u64(off+8)
+		b := p.at(atEntries, off, InDomSize, (uint64(sec.Count)-i)*InDomSize)
+		d := InDom{Serial: native.Uint32(b), first: uint32(len(p.c.instances))}
+		n, at, short, help := uint64(native.Uint32(b[4:])), native.Uint64(b[8:]), native.Uint64(b[16:]), native.Uint64(b[24:])
 		if _, dup := p.serials[d.Serial]; dup {
 			p.remark(SectionInDoms, int(i), "serial", off, ErrDuplicate, "%d", uint64(d.Serial))
 			continue
@@ -25,8 +26,8 @@ func (p *parser) indoms() error {
 			return p.errorf(SectionInDoms, int(i), "count", off+4, ErrCount, "%d instances, more than there are bytes for in the file", n)
 		}
 		left -= n
-		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16)
-		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24)
+		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16, short)
+		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24, help)
 		dom := domain{off: at, n: n}
 		p.instances(&dom)
 		if p.overlap != nil {
@@ -45,23 +46,27 @@ func (p *parser) indoms() error {
 func (p *parser) instances(d *domain) {
 	elem, first := p.elem(SectionInstances), len(p.c.instances)
 	p.c.instances = slices.Grow(p.c.instances, int(d.n))
+	kept := p.c.instances[first:]
 	var seen map[int32]int32 // ids to what is kept, once they are known not to rise
+	var b []byte
 	for i := range d.n {
-		off := d.off + i*elem
-		in := Instance{Internal: int32(p.u32(off + 12)), External: p.external(off)}
+		if uint64(len(b)) < elem {
+			b = p.at(atInstances, d.off+i*elem, elem, (d.n-i)*elem)
+		}
+		in := Instance{Internal: int32(native.Uint32(b[12:])), External: p.external(b[16:elem])}
+		b = b[elem:]
 		switch {
 		case p.overlap != nil:
 			return
 		case in.External == 0:
-			p.remark(SectionInstances, int(i), "name", off+16, ErrNoName, "indom at %d", d.off)
+			p.remark(SectionInstances, int(i), "name", d.off+i*elem+16, ErrNoName, "indom at %d", d.off)
 			d.set(i, -1)
 			continue
 		case in.Internal == -1: // means "none" everywhere in PCP
-			p.remark(SectionInstances, int(i), "internal", off+12, ErrRange, "-1")
+			p.remark(SectionInstances, int(i), "internal", d.off+i*elem+12, ErrRange, "-1")
 			d.set(i, -1)
 			continue
 		}
-		kept := p.c.instances[first:]
 		if k := len(kept); k > 0 && seen == nil && kept[k-1].Internal >= in.Internal {
 			seen = make(map[int32]int32, k)
 			for j, o := range kept {
@@ -71,29 +76,30 @@ func (p *parser) instances(d *domain) {
 		place := int32(len(kept))
 		if seen != nil {
 			if j, dup := seen[in.Internal]; dup {
-				p.remark(SectionInstances, int(i), "internal", off+12, ErrDuplicate, "%d", uint64(uint32(in.Internal)))
+				p.remark(SectionInstances, int(i), "internal", d.off+i*elem+12, ErrDuplicate, "%d", uint64(uint32(in.Internal)))
 				d.set(i, j)
 				continue
 			}
 			seen[in.Internal] = place
 		}
 		d.set(i, place)
-		p.c.instances = append(p.c.instances, in)
+		kept = append(kept, in) // there is room
 	}
+	p.c.instances = p.c.instances[:first+len(kept)]
 }
 
-// external copies the name of the instance at off, zero where it has none.
-func (p *parser) external(off uint64) Text {
-	var t Text
+// external copies the name of an instance, which the field b is or points to; it
+// is zero where it has none.
+func (p *parser) external(b []byte) (t Text) {
 	if p.c.Header.Version == 1 {
-		if p.data[off+16] != 0 {
-			t = p.name(off+16, NameSize)
+		if b[0] != 0 {
+			t = p.name(b)
 		}
-	} else if o := p.u64(off + 16); o != 0 {
-		t, _ = p.text(o)
-	}
-	if t == 0 || p.arena[t-1] == 0 {
-		return 0
+	} else if off := native.Uint64(b); off != 0 {
+		t, _ = p.str(off)
+		if t != 0 && p.empty(t) {
+			return 0
+		}
 	}
 	return t
 }

@@ -11,11 +11,12 @@ func (p *parser) labels() error {
 	p.c.Labels = make([]Label, sec.Count)
 	for i := range uint64(sec.Count) {
 		off := sec.Offset + i*LabelSize
+		b := p.at(atEntries, off, LabelSize, (uint64(sec.Count)-i)*LabelSize)
 		p.c.Labels[i] = Label{
-			Flags:    LabelFlags(p.u32(off)),
-			Identity: p.u32(off + 4),
-			Internal: int32(p.u32(off + 8)),
-			Payload:  p.name(off+12, payloadSize),
+			Flags:    LabelFlags(native.Uint32(b)),
+			Identity: native.Uint32(b[4:]),
+			Internal: int32(native.Uint32(b[8:])),
+			Payload:  p.name(b[12 : 12+payloadSize]),
 		}
 		if p.c.Labels[i].Flags&LabelInstances != 0 {
 			p.c.instLabels = append(p.c.instLabels, uint32(i))

@@ -12,23 +12,24 @@ func (p *parser) metrics() error {
 	for i := range uint64(sec.Count) {
 		off := sec.Offset + i*size
 		m := &p.c.Metrics[i]
-		rest := off + 8
+		b, rest := p.at(atEntries, off, size, (uint64(sec.Count)-i)*size), off+8
 		if p.c.Header.Version == 1 {
 			rest = off + NameSize
-			m.Name = p.name(off, NameSize)
-		} else if t, ok := p.text(p.u64(off)); ok {
-			m.Name = t
+			m.Name = p.name(b[:NameSize])
 		} else {
-			p.remark(SectionMetrics, int(i), "name", off, ErrBounds, "string at %d in a file of %d", p.u64(off), p.size)
+			at, ok := native.Uint64(b), false
+			if m.Name, ok = p.str(at); !ok {
+				p.remark(SectionMetrics, int(i), "name", off, ErrBounds, "string at %d in a file of %d", at, p.size)
+			}
 		}
-		b := p.data[rest : rest+20]
+		b = b[rest-off:]
 		m.Item = native.Uint32(b)
 		m.Type = Type(native.Uint32(b[4:]))
 		m.Semantics = int32(native.Uint32(b[8:]))
 		m.Dimension = native.Uint32(b[12:])
 		m.Serial = int32(native.Uint32(b[16:]))
-		m.Short = p.help(SectionMetrics, int(i), "shorttext", rest+24)
-		m.Help = p.help(SectionMetrics, int(i), "helptext", rest+32)
+		m.Short = p.help(SectionMetrics, int(i), "shorttext", rest+24, native.Uint64(b[24:]))
+		m.Help = p.help(SectionMetrics, int(i), "helptext", rest+32, native.Uint64(b[32:]))
 		m.InDom = -1
 		if !m.Singular() {
 			if k, ok := p.serials[uint32(m.Serial)]; ok {
@@ -42,6 +43,17 @@ func (p *parser) metrics() error {
 		}
 	}
 	return nil
+}
+
+// valuesNow is values, unless that can wait until one of them is asked for.
+func (p *parser) valuesNow() error {
+	sec := p.section[SectionValues]
+	if p.data == nil && sec.Count >= manyValues {
+		p.c.lazy = p
+		return nil
+	}
+	end := sec.Offset + uint64(sec.Count)*ValueSize
+	return p.values(func(off uint64) uint64 { return native.Uint64(p.at(atEntries, off, 8, end-off)) })
 }
 
 // values finds the value slots of each metric: first come, first kept, as

@@ -40,15 +40,29 @@ func openPath(path string) (fd int, st status, link bool, err error) {
 	return -1, st, link, err
 }
 
-// openFile opens for reading what the O_PATH descriptor stands for.
-func openFile(pathFD int, path string, id stamp) (int, error) {
+// openFile opens for reading the regular file that the O_PATH descriptor stands
+// for. Where the path is not a link, and still that of the same file, that takes
+// half as long as by way of /proc. (What else it may have become meanwhile can be
+// opened without an effect: nobody but root makes a device.)
+func openFile(pathFD int, path string, link bool, id stamp) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
-	fd, err := open("/proc/self/fd/"+strconv.Itoa(pathFD), flags)
-	if !errors.Is(err, unix.ENOENT) {
-		return fd, err
+	if !link {
+		if fd, err := openSame(path, flags|unix.O_NOFOLLOW, id); err == nil {
+			return fd, nil
+		}
 	}
-	if fd, err = open(path, flags); err != nil { // no /proc
-		return fd, err
+	fd, err := open("/proc/self/fd/"+strconv.Itoa(pathFD), flags)
+	if errors.Is(err, unix.ENOENT) { // no /proc
+		return openSame(path, flags, id)
+	}
+	return fd, err
+}
+
+// openSame opens the path, EAGAIN if that is another file now.
+func openSame(path string, flags int, id stamp) (int, error) {
+	fd, err := open(path, flags)
+	if err != nil {
+		return -1, err
 	}
 	st, err := fstat(fd)
 	if err == nil && (st.dev != id.dev || st.ino != id.ino) {
