@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"strconv"
 	"strings"
 
 	"pmdammv/pkg/pcpwire"
@@ -92,15 +93,24 @@ func (s *source) checksum() uint64 {
 func fileName(name string) error {
 	first, _, _ := strings.Cut(name, ".")
 	if first == "control" {
-		return fmt.Errorf("%w: %q", errReserved, name)
+		return &nameError{name, errReserved}
 	}
 	for comp := range strings.SplitSeq(name, ".") {
 		if comp == "" || strings.ContainsFunc(comp, func(c rune) bool { return !nameRune(c) }) {
-			return fmt.Errorf("%w: %q", errFileName, name)
+			return &nameError{name, errFileName}
 		}
 	}
 	return nil
 }
+
+// nameError says which file's name cannot be used, and why.
+type nameError struct {
+	name string
+	err  error
+}
+
+func (e *nameError) Error() string { return e.err.Error() + ": " + strconv.Quote(e.name) }
+func (e *nameError) Unwrap() error { return e.err }
 
 func nameRune(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
@@ -120,7 +130,13 @@ func sanitized(name string) string {
 // come, first served.
 func (s *source) choose() {
 	var b pmda.TreeBuilder
-	taken := make([]uint32, 0, min(len(s.cat.Metrics), maxItem+1))
+	likely := s.cat.Metrics[:min(len(s.cat.Metrics), maxItem+1)] // more never are
+	size := 0
+	for i := range likely {
+		size += len(s.cat.Text(likely[i].Name))
+	}
+	b.Grow(len(likely), size)
+	taken := make([]uint32, 0, len(likely))
 	var last string
 	for i := range s.cat.Metrics {
 		m := &s.cat.Metrics[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"math/bits"
 	"slices"
 
 	"pmdammv/pkg/pcpwire"
@@ -40,13 +41,24 @@ func (e *NameError) Error() string {
 func (e *NameError) Unwrap() error { return e.Err }
 
 const (
-	treeFirstIndex = 16 // power of two
-	maxTreeName    = math.MaxUint16
+	leastIndex  = 16 // power of two
+	maxTreeName = math.MaxUint16
 )
 
 // A TreeBuilder makes a [Tree]. Its zero value is an empty tree.
 type TreeBuilder struct {
 	t Tree
+}
+
+// Grow makes room for that many more leaves, with so many bytes of names.
+func (b *TreeBuilder) Grow(leaves, bytes int) {
+	b.begin()
+	t := &b.t
+	t.names = slices.Grow(t.names, bytes)
+	t.nodes = slices.Grow(t.nodes, leaves+leaves/16+1) // few names have a component of their own
+	if n := len(t.nodes) + leaves + 1; 2*n > len(t.index) {
+		b.reindex(1 << bits.Len(uint(2*n-1)))
+	}
 }
 
 // Add inserts a leaf. Names are stricter than libpcp's: every component must
@@ -87,22 +99,29 @@ func (b *TreeBuilder) Add(name []byte, pmid pcpwire.PMID) error {
 	return nil
 }
 
-// Build returns the tree of all names added, in memory of exactly its size.
+// Build returns the tree of all names added, in memory of about its size.
 // The builder is empty afterwards.
 func (b *TreeBuilder) Build() *Tree {
 	b.begin()
 	t := b.t
-	t.names = slices.Clip(slices.Clone(t.names))
-	t.nodes = slices.Clip(slices.Clone(t.nodes))
+	t.names, t.nodes = clipped(t.names), clipped(t.nodes)
 	b.t = Tree{}
 	return &t
+}
+
+// clipped returns s, or a copy if much of its memory is not used.
+func clipped[E any](s []E) []E {
+	if cap(s)-len(s) > len(s)/8 {
+		s = slices.Clone(s)
+	}
+	return slices.Clip(s)
 }
 
 func (b *TreeBuilder) begin() {
 	if b.t.nodes == nil {
 		b.t.seed = maphash.MakeSeed()
-		b.t.nodes = make([]treeNode, 1, treeFirstIndex)
-		b.t.index = make([]uint32, treeFirstIndex)
+		b.t.nodes = make([]treeNode, 1)
+		b.t.index = make([]uint32, leastIndex)
 	}
 }
 
@@ -135,17 +154,17 @@ func (b *TreeBuilder) insert(parent uint32, node treeNode) uint32 {
 	t.nodes = append(t.nodes, node)
 	t.nodes[parent].child = n
 	if 2*len(t.nodes) > len(t.index) {
-		b.grow()
+		b.reindex(2 * len(t.index))
 	} else {
 		t.index[t.slot(t.fullName(n))] = n
 	}
 	return n
 }
 
-// grow makes the index anew, twice as large, with all nodes.
-func (b *TreeBuilder) grow() {
+// reindex makes the index anew, of that size, with all nodes.
+func (b *TreeBuilder) reindex(size int) {
 	t := &b.t
-	t.index = make([]uint32, 2*len(t.index))
+	t.index = make([]uint32, size)
 	for n := uint32(1); int(n) < len(t.nodes); n++ {
 		t.index[t.slot(t.fullName(n))] = n
 	}
