@@ -57,6 +57,7 @@ func TestFetchAllocations(t *testing.T) {
 				t.Error(err)
 			}
 			b.s.End()
+			b.s.After()
 		})
 		if n > 0 {
 			t.Errorf("%s: %v allocations", tt.name, n)

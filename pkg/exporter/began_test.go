@@ -74,6 +74,7 @@ func TestBegan(t *testing.T) {
 			}
 		}
 		s.End()
+		s.After()
 	}
 	close(stop)
 	wg.Wait()

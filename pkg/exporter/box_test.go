@@ -66,6 +66,7 @@ func (b *box) start() *box {
 		b.Fatal(err)
 	}
 	b.s = b.e.Open()
+	b.s.After()
 	return b
 }
 
@@ -108,6 +109,7 @@ func (b *box) remove(names ...string) {
 
 // ask does something between Begin and End.
 func (b *box) ask(f func(s pmda.Session)) pmda.Changes {
+	defer b.s.After()
 	c := b.s.Begin()
 	defer b.s.End()
 	f(b.s)

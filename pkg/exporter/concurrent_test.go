@@ -83,6 +83,7 @@ func TestConcurrentSessions(t *testing.T) {
 				}
 				pdu, err := rb.Finish()
 				s.End()
+				s.After()
 				reply(t, pdu, err, p)
 				if len(p.Sets) != 3 || p.Sets[0].NumVal != 1 || d.PMID != m {
 					t.Errorf("%v", p)

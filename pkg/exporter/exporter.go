@@ -27,8 +27,9 @@ type Exporter struct {
 	seed  maphash.Seed
 	table atomic.Pointer[Table]
 
-	forced atomic.Bool // a full look is wanted
-	debug  atomic.Pointer[debugState]
+	forced    atomic.Bool // a full look is wanted
+	unsettled atomic.Bool // afterwards has something to do
+	debug     atomic.Pointer[debugState]
 
 	mu       sync.Mutex // of what follows
 	reg      *registry
@@ -39,7 +40,8 @@ type Exporter struct {
 	control  []controlMetric
 	forcing  uint64            // times that a full look was asked for
 	told     map[string]string // status of files as last told
-	events   []Event
+	events   []Event           // to be told
+	replaced bool              // there is another Table, since afterwards
 	started  bool
 	left     uint64                   // times that a file has left its cluster
 	patience time.Time                // until when in this publish to look at what processes map
@@ -84,7 +86,6 @@ func New(opts Options) (*Exporter, error) {
 		e.empty = k.empty
 		if k.lock != nil {
 			e.keeper = k
-			k.start()
 		}
 	}
 	e.reg.counter++
@@ -92,13 +93,20 @@ func New(opts Options) (*Exporter, error) {
 }
 
 // Start looks at the directory in the background whenever it has changed and
-// become quiet, so that requests find the work done.
+// become quiet, so that requests find the work done. It begins with that a little
+// later: a first request that comes at once has the processors for itself.
 func (e *Exporter) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	if err := reader.Watch(ctx, e.opts.Dir, quiet, e.Refresh); err != nil {
-		e.tell(Event{Level: Warning, Text: "changes are only looked for on request: " + err.Error()})
-	}
+	time.AfterFunc(quiet, func() {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := reader.Watch(ctx, e.opts.Dir, quiet, e.Refresh); err != nil {
+			e.tell(Event{Level: Warning, Text: "changes are only looked for on request: " + err.Error()})
+		}
+		e.Refresh()
+	})
 }
 
 // Close saves the identities and lets go of all files. No session may be open.
@@ -144,18 +152,39 @@ func (e *Exporter) unsaved() {
 }
 
 // Refresh makes the Table fit the directory as it is now.
-func (e *Exporter) Refresh() { e.look() }
+func (e *Exporter) Refresh() {
+	e.look()
+	e.afterwards()
+}
 
-// look is Refresh; looks counts the looks at the directory until its own.
+// look is Refresh, with afterwards still to be called; looks counts the looks at the
+// directory until its own.
 func (e *Exporter) look() (looks uint64) {
 	e.mu.Lock()
-	events := e.refresh()
-	looks = e.dir.Looks()
+	defer e.mu.Unlock()
+	e.refresh()
+	return e.dir.Looks()
+}
+
+// afterwards does what looks have left to be done when nobody waits for it.
+func (e *Exporter) afterwards() {
+	if !e.unsettled.Load() || !e.unsettled.Swap(false) {
+		return
+	}
+	e.mu.Lock()
+	if e.replaced {
+		e.replaced = false
+		e.dir.Reap()
+		if e.opts.Published != nil {
+			e.opts.Published()
+		}
+	}
+	events := e.events
+	e.events = nil
 	e.mu.Unlock()
 	for _, ev := range events {
 		e.tell(ev)
 	}
-	return looks
 }
 
 // Rescan is Refresh after looking at every file anew.
@@ -164,7 +193,7 @@ func (e *Exporter) Rescan() {
 	e.Refresh()
 }
 
-func (e *Exporter) refresh() []Event {
+func (e *Exporter) refresh() {
 	t := e.table.Load()
 	var snap *reader.Snapshot
 	if e.forced.Swap(false) {
@@ -175,14 +204,11 @@ func (e *Exporter) refresh() []Event {
 	}
 	if t == nil || t.snap != snap || t.forcing != e.forcing {
 		e.publish(t, snap)
-		e.dir.Reap()
-		if e.opts.Published != nil {
-			e.opts.Published()
-		}
+		e.replaced = true
 	}
-	events := e.events
-	e.events = nil
-	return events
+	if e.replaced || len(e.events) > 0 {
+		e.unsettled.Store(true)
+	}
 }
 
 // report collects what the directory says of its files; one look may have

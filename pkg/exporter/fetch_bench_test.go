@@ -66,6 +66,7 @@ func BenchmarkFetch(b *testing.B) {
 					b.Fatal(err)
 				}
 				sess.End()
+				sess.After()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(values), "ns/value")
 		})
@@ -96,6 +97,7 @@ func BenchmarkFetchOne(b *testing.B) {
 					b.Fatal(err)
 				}
 				sess.End()
+				sess.After()
 			}
 		})
 	}

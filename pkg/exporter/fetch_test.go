@@ -328,6 +328,7 @@ func TestRewritingWriter(t *testing.T) {
 		must(t, b.s.Fetch(pmids, nil, &b.result))
 		pdu, err := b.result.Finish()
 		b.s.End()
+		b.s.After()
 		reply(t, pdu, err, p)
 		for k := range p.Sets {
 			set := &p.Sets[k]

@@ -102,7 +102,7 @@ func (k *keeper) release() {
 	}
 }
 
-// start begins to write when save asks for it.
+// start begins to write when wake asks for it.
 func (k *keeper) start() {
 	k.wake, k.stop, k.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -123,8 +123,11 @@ func (k *keeper) start() {
 	}()
 }
 
-// save has the file written soon.
+// save has the file written soon. There is one caller at a time.
 func (k *keeper) save() {
+	if k.wake == nil {
+		k.start()
+	}
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -133,8 +136,12 @@ func (k *keeper) save() {
 
 // close writes what is still to be written.
 func (k *keeper) close() {
-	close(k.stop)
-	<-k.done
+	if k.wake == nil {
+		k.flush(true)
+	} else {
+		close(k.stop)
+		<-k.done
+	}
 	k.release()
 }
 

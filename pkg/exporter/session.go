@@ -34,11 +34,11 @@ type session struct {
 
 // Open is for pmda.
 func (e *Exporter) Open() pmda.Session {
-	e.Refresh()
+	e.look()
 	return &session{e: e, restless: map[string]uint64{}}
 }
 
-func (s *session) Close() {}
+func (s *session) Close() { s.e.afterwards() }
 
 func (s *session) Begin() pmda.Changes {
 	s.began = s.e.look() // later ones may already have begun for others
@@ -51,6 +51,8 @@ func (s *session) End() {
 	s.t = nil
 	s.e.dir.Release()
 }
+
+func (s *session) After() { s.e.afterwards() }
 
 func (s *session) PMID(name []byte) (pcpwire.PMID, error) { return s.t.space.pmid(name) }
 

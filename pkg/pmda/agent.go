@@ -112,6 +112,7 @@ func (c *conn) serve() error {
 	c.sess = c.src.Open()
 	c.seen = c.sess.Begin()
 	c.sess.End()
+	c.sess.After()
 	if !c.phase.CompareAndSwap(phaseBusy, phaseIdle) {
 		return nil
 	}
@@ -133,6 +134,7 @@ func (c *conn) serve() error {
 			if err := c.wire.WriteBytes(reply); err != nil {
 				return fmt.Errorf("write reply to %v: %w", h.Type, err)
 			}
+			c.sess.After()
 			if h.Type != pcpwire.PDUFetch && len(reply) > keepBuffer {
 				c.names = pcpwire.NamesBuilder{} // the whole name space is seldom asked for
 			}

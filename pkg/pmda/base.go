@@ -12,6 +12,9 @@ func (Base) Begin() Changes { return Changes{} }
 // End does nothing.
 func (Base) End() {}
 
+// After does nothing.
+func (Base) After() {}
+
 // Close does nothing.
 func (Base) Close() {}
 

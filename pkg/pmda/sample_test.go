@@ -142,18 +142,24 @@ func (s *sample) find(id pcpwire.PMID) *metric {
 type session struct {
 	*sample
 	inside bool // between Begin and End
+	owed   bool // an After, since End
 }
 
 func (s *session) Begin() pmda.Changes {
 	s.begun.Add(1)
-	s.must(!s.inside)
+	s.must(!s.inside && !s.owed)
 	s.inside = true
 	return pmda.Changes{Names: s.namesToken.Load(), Labels: s.labelsToken.Load()}
 }
 
 func (s *session) End() {
 	s.must(s.inside)
-	s.inside = false
+	s.inside, s.owed = false, true
+}
+
+func (s *session) After() {
+	s.must(!s.inside)
+	s.owed = false
 }
 
 func (s *session) Close() {

@@ -43,6 +43,28 @@ func TestCredsGoOutBeforeOpen(t *testing.T) {
 	p.quit(t)
 }
 
+// lazySession is slow with what comes after a reply.
+type lazySession struct {
+	pmda.Session
+	after chan struct{}
+}
+
+func (s lazySession) After() {
+	<-s.after
+	s.Session.After()
+}
+
+func TestNoReplyWaitsForAfter(t *testing.T) {
+	s := newSample()
+	after := make(chan struct{}, 1)
+	after <- struct{}{} // that of the first look
+	p := start(t, openFunc(func() pmda.Session { return lazySession{s.Open(), after} }))
+	p.inStep(t)
+	close(after)
+	p.inStep(t)
+	p.quit(t)
+}
+
 func TestHandshakeErrors(t *testing.T) {
 	tests := []struct {
 		name string

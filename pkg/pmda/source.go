@@ -13,9 +13,10 @@ type Source interface {
 // goroutine at a time.
 //
 // Begin is called before each request, End when the reply is encoded and not
-// yet written; every other method but Close is called between the two, and
-// answers from one state of things. What they return (names, texts, labels)
-// need not live longer than until End, and must not change until then.
+// yet written, After when it has been; every other method but Close is called
+// between the first two, and answers from one state of things. What they return
+// (names, texts, labels) need not live longer than until End, and must not
+// change until then.
 //
 // An error that is, or wraps, a [pcpwire.Status] goes to the client as that
 // code; any other one as PM_ERR_GENERIC. PM_ERR_IPC, PM_ERR_TIMEOUT,
@@ -27,6 +28,9 @@ type Session interface {
 	// immutable state, of which Changes tells.
 	Begin() Changes
 	End()
+	// After is for what the reply need not wait for. It is not called when the
+	// reply cannot be written: then Close is.
+	After()
 	// Close is called once, when the connection is over.
 	Close()
 

@@ -36,6 +36,7 @@ func Open(opts exporter.Options) (*Context, error) {
 		return nil, err
 	}
 	c.opts, c.exp, c.sess = opts, exp, exp.Open()
+	c.sess.After()
 	return c, nil
 }
 
@@ -61,6 +62,7 @@ func (c *Context) Domain() uint32 { return c.opts.Domain }
 // Look looks at the directory and calls f; all that f asks is answered from the
 // state of that moment. What the questions return stays good afterwards.
 func (c *Context) Look(f func() error) error {
+	defer c.sess.After()
 	c.sess.Begin()
 	defer c.sess.End()
 	return f()
