@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,15 +24,10 @@ func readConfig() config {
 	if path == "" {
 		path = filepath.Join(os.Getenv("PCP_DIR"), "/etc/pcp.conf")
 	}
-	f, err := os.Open(path) //nolint:gosec // the configuration's own way to say where it is
-	if err != nil {
-		return c
-	}
-	defer f.Close() //nolint:errcheck // only read
-	for s := bufio.NewScanner(f); s.Scan(); {
-		line := strings.TrimSpace(s.Text())
+	text, _ := os.ReadFile(path) //nolint:gosec // the configuration's own way to say where it is
+	for line := range strings.Lines(string(text)) {
 		key, value, ok := strings.Cut(line, "=")
-		if !ok || strings.HasPrefix(line, "#") {
+		if !ok || strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
 		value = strings.TrimSpace(value)

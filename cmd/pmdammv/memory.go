@@ -1,8 +1,8 @@
 package main
 
 import (
+	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"time"
 )
 
@@ -33,8 +33,8 @@ func (c *collector) changed() { c.timer.Reset(collectAfter) }
 func collect() {
 	debug.SetGCPercent(-1)
 	debug.FreeOSMemory()
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s)
-	used := s[0].Value.Uint64() - s[1].Value.Uint64()
+	var s runtime.MemStats // runtime/metrics takes 0.1 ms of a start
+	runtime.ReadMemStats(&s)
+	used := s.Sys - s.HeapReleased
 	debug.SetMemoryLimit(int64(used + max(used/2, leastGarbage)))
 }

@@ -53,13 +53,11 @@ func serveSockets(ctx context.Context, agent *pmda.Agent, exp *exporter.Exporter
 	done := make(chan error, 1)
 	go func() { done <- agent.ServeAll(ctx, users, all...) }()
 	exp.Refresh()
-	status := "serving"
-	var statusSb58 strings.Builder
-	for _, l := range all {
-		statusSb58.WriteString(" " + l.Addr())
+	addrs := make([]string, len(all))
+	for i, l := range all {
+		addrs[i] = l.Addr()
 	}
-	status += statusSb58.String()
-	m.tell("READY=1", "STATUS="+status)
+	m.tell("READY=1", "STATUS=serving "+strings.Join(addrs, " "))
 	go m.watchdog(ctx, exp.Refresh)
 	err := <-done
 	m.tell("STOPPING=1")
