@@ -18,33 +18,35 @@ type imageReader struct {
 	large   []byte // an anonymous mapping, for a file that is larger and in no order
 	parsing scratch
 
-	fd   int // the file of the image, if that is read in parts
+	fd   int // the file of the image
 	size int64
 }
 
-// open gives the image of the file of size bytes; filled is how many of them are
-// not in holes. The file may change meanwhile: what is then wrong in the image is
-// for the caller to find out.
-func (r *imageReader) open(fd int, size, blocks int64) (m image, filled uint64, err error) {
+// open gives the image of the file of size bytes. The file may change meanwhile:
+// what is then wrong in the image is for the caller to find out.
+func (r *imageReader) open(fd int, size int64) (image, error) {
 	r.fd, r.size = fd, size
-	m.size, filled = uint64(size), uint64(size)
-	if blocks*512 < size {
-		filled = 0
-		for start, end := range filledParts(fd, size) {
-			filled += uint64(end - start)
-		}
-	}
 	if size > wholeSize {
-		m.src, m.windows = r, &r.windows
-		forget(m.windows)
-		return m, filled, nil
+		forget(&r.windows)
+		return image{size: uint64(size), src: r, windows: &r.windows}, nil
 	}
 	if int64(len(r.whole)) < size {
 		r.whole = make([]byte, min(wholeSize, 2*size))
 	}
 	n, err := preadFull(fd, r.whole[:size], 0)
-	m.data, m.size = r.whole[:n], uint64(n)
-	return m, min(filled, m.size), err
+	return image{data: r.whole[:n], size: uint64(n)}, err
+}
+
+// filled is how many of the bytes of the file, of so many blocks, are not in
+// holes.
+func (r *imageReader) filled(blocks int64) (n uint64) {
+	if blocks*512 >= r.size {
+		return uint64(r.size)
+	}
+	for start, end := range filledParts(r.fd, r.size) {
+		n += uint64(end - start)
+	}
+	return n
 }
 
 // readAt is for the image.

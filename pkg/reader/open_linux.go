@@ -141,7 +141,7 @@ func (e *entry) setStamp(st *status) {
 
 // read reads and parses the file. raw is its header, zero where it has none.
 func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err error) {
-	m, filled, err := d.img.open(fd, st.size, st.blocks)
+	m, err := d.img.open(fd, st.size)
 	if err != nil {
 		return nil, raw, err
 	}
@@ -154,7 +154,7 @@ func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err er
 	if st.size > d.opts.MaxFileSize {
 		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.size, d.opts.MaxFileSize)
 	}
-	if c, err = p.parse(filled, &d.img.parsing); err != nil {
+	if c, err = p.parse(min(d.img.filled(st.blocks), p.size), &d.img.parsing); err != nil {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte
