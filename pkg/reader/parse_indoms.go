@@ -45,6 +45,7 @@ func (p *parser) indoms() error {
 // internal id twice.
 func (p *parser) instances(d *domain) {
 	elem, first := p.elem(SectionInstances), len(p.c.instances)
+	named := p.c.Header.Version == 1 // else they point to their names
 	p.c.instances = slices.Grow(p.c.instances, int(d.n))
 	kept := p.c.instances[first:]
 	var seen map[int32]int32 // ids to what is kept, once they are known not to rise
@@ -53,7 +54,13 @@ func (p *parser) instances(d *domain) {
 		if uint64(len(b)) < elem {
 			b = p.at(atInstances, d.off+i*elem, elem, (d.n-i)*elem)
 		}
-		in := Instance{Internal: int32(native.Uint32(b[12:])), External: p.external(b[16:elem])}
+		in := Instance{Internal: int32(native.Uint32(b[12:]))}
+		switch {
+		case !named:
+			in.External = p.external(native.Uint64(b[16:]))
+		case b[16] != 0:
+			in.External = p.name(b[16:Instance1Size])
+		}
 		b = b[elem:]
 		switch {
 		case p.overlap != nil:
@@ -88,18 +95,14 @@ func (p *parser) instances(d *domain) {
 	p.c.instances = p.c.instances[:first+len(kept)]
 }
 
-// external copies the name of an instance, which the field b is or points to; it
-// is zero where it has none.
-func (p *parser) external(b []byte) (t Text) {
-	if p.c.Header.Version == 1 {
-		if b[0] != 0 {
-			t = p.name(b)
-		}
-	} else if off := native.Uint64(b); off != 0 {
-		t, _ = p.str(off)
-		if t != 0 && p.empty(t) {
-			return 0
-		}
+// external copies the name at off, zero where there is none.
+func (p *parser) external(off uint64) Text {
+	if off == 0 {
+		return 0
+	}
+	t, _ := p.str(off)
+	if t == 0 || p.empty(t) {
+		return 0
 	}
 	return t
 }
