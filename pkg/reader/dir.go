@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,13 +142,18 @@ func (d *Dir) blind(err error) {
 
 // maxMaps is how many mappings the kernel lets a process have.
 func maxMaps() int {
-	b, err := os.ReadFile("/proc/sys/vm/max_map_count")
-	if err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && n > 0 {
-			return n
-		}
+	const usual = 65530
+	fd, err := open("/proc/sys/vm/max_map_count", unix.O_RDONLY)
+	if err != nil {
+		return usual
 	}
-	return 65530
+	defer unix.Close(fd) //nolint:errcheck // only read
+	var b [32]byte
+	k, _ := preadFull(fd, b[:], 0)
+	if n, err := strconv.Atoi(strings.TrimSpace(string(b[:k]))); err == nil && n > 0 {
+		return n
+	}
+	return usual
 }
 
 // Path is the directory's path.

@@ -52,7 +52,12 @@ func (p *parser) parse(filled uint64, s *scratch) (*Catalog, error) {
 		return nil, p.overlap
 	}
 	p.c.live = p.live()
-	p.c.text = append(p.full, exact(p.last)) //nolint:gocritic // both end here
+	if len(p.last) > pieceSize/2 { // pages that were never touched cost nothing
+		p.full, p.last = append(p.full, p.last), nil
+	} else {
+		p.full = append(p.full, exact(p.last))
+	}
+	p.c.text = p.full
 	p.image, p.scratch, p.texts, p.serials, p.full = image{size: p.size}, nil, nil, nil, nil
 	if n := len(p.c.instances); cap(p.c.instances)-n > n/8 { // indoms share some
 		p.c.instances = exact(p.c.instances)
