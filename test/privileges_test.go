@@ -16,6 +16,24 @@ import (
 	"pmdammv/test/mmvimage"
 )
 
+// TestPrivilegesOfRoot: one that stays root cannot be made to run anything as somebody else, soon after its start.
+func TestPrivilegesOfRoot(t *testing.T) {
+	t.Parallel()
+	i := newInstallable(t)
+	path := filepath.Join(i.dir, "mmv.socket")
+	agent := startListening(t, i.pmcd, "-u", path, "-U", "root")
+	waitUntil(t, "no_new_privs on all threads", func() bool {
+		tasks := must[[]string](t)(filepath.Glob("/proc/" + strconv.Itoa(agent.cmd.Process.Pid) + "/task/*/status"))
+		for _, task := range tasks {
+			if text, err := os.ReadFile(task); err == nil && !strings.Contains(string(text), "\nNoNewPrivs:\t1\n") {
+				return false
+			}
+		}
+		return len(tasks) > 1
+	})
+	agent.kill(t, syscall.SIGTERM)
+}
+
 // TestPrivileges: started by root, the agent keeps nothing of it on any thread, and what it writes is PCP's user's.
 // (The race detector brings in cgo, with which that cannot be done to threads that are there.)
 func TestPrivileges(t *testing.T) {

@@ -118,10 +118,11 @@ func confine(asked, pcpUser string) error {
 			return fmt.Errorf("only root can run the agent as %s", asked)
 		}
 	}
-	if os.Geteuid() != 0 { // -U root keeps what root can read
-		if err := dropCapabilities(); err != nil {
-			return err
-		}
+	if os.Geteuid() == 0 { // -U root keeps what root can read, and has nothing to gain: see settleIn
+		return nil
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
 	}
 	return noNewPrivileges()
 }

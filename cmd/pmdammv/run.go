@@ -53,7 +53,7 @@ func serve(o *options, cfg config, log *logFile) error {
 	if err := confine(o.user, cfg.get("PCP_USER")); err != nil {
 		return err
 	}
-	go log.letOldestGo()
+	time.AfterFunc(20*time.Millisecond, func() { settleIn(log) })
 	exp, err := newExporter(o, cfg, log)
 	if err != nil {
 		return err
@@ -70,6 +70,16 @@ func serve(o *options, cfg config, log *logFile) error {
 		return serveSockets(ctx, agent, exp, m, pmcdUsers(cfg.get("PCP_USER")), sockets)
 	}
 	return agent.Serve(ctx, pmda.NewPipe(0, 1).Conn())
+}
+
+// settleIn does what a first answer does not wait for.
+func settleIn(log *logFile) {
+	log.letOldestGo()
+	if os.Geteuid() == 0 { // all others have done it before they looked at a file
+		if err := noNewPrivileges(); err != nil {
+			log.Warn(err.Error())
+		}
+	}
 }
 
 // handleSignals calls stop at SIGTERM and SIGINT, and has all files looked at at
