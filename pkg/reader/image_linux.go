@@ -30,8 +30,8 @@ func (r *imageReader) open(fd int, size int64) (image, error) {
 		forget(&r.windows)
 		return image{size: uint64(size), src: r, windows: &r.windows}, nil
 	}
-	if int64(len(r.whole)) < size {
-		r.whole = make([]byte, min(wholeSize, 2*size))
+	if r.whole == nil || int64(len(r.whole)) < size {
+		r.whole = make([]byte, min(wholeSize, 2*size+1)) // never nil, even for no bytes: that means that it is not in memory
 	}
 	n, err := preadFull(fd, r.whole[:size], 0)
 	return image{data: r.whole[:n], size: uint64(n)}, err

@@ -127,7 +127,12 @@ func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c 
 		_, _ = unix.Seek(fd, 0, unix.SEEK_HOLE)
 		c, raw, err = d.read(fd, st)
 		now, ferr := fstat(fd)
-		if ferr != nil || now.stamp == e.stamp || try == 3 {
+		switch {
+		case ferr != nil || now.stamp == e.stamp:
+			return c, raw, fd, err
+		case try == 3 && err != nil && !shortage(err): // what was found may be of no state that the file was ever in
+			return nil, raw, fd, (&parser{}).inFlux("written to while it was read")
+		case try == 3:
 			return c, raw, fd, err
 		}
 		*st = now
@@ -154,14 +159,15 @@ func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err er
 	if st.size > d.opts.MaxFileSize {
 		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.size, d.opts.MaxFileSize)
 	}
-	if c, err = p.parse(min(d.img.filled(st.blocks), p.size), &d.img.parsing); err != nil {
+	c, err = p.parse(min(d.img.filled(st.blocks), p.size), &d.img.parsing)
+	if shortage(err) {
 		return nil, raw, err
 	}
 	var after [HeaderSize]byte
 	if n, err := preadFull(fd, after[:], 0); err != nil || n < HeaderSize || after != raw {
-		return nil, raw, p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "changed while it was read")
+		return nil, raw, p.inFlux("changed while it was read")
 	}
-	return c, raw, nil
+	return c, raw, err
 }
 
 // finish makes e a loaded file, if its writer lives and there is room.

@@ -151,6 +151,12 @@ func (p *parser) errorf(s Section, index int, field string, off uint64, err erro
 	return &FormatError{Section: s, Index: index, Field: field, Off: off, Err: err, Detail: fmt.Sprintf(format, args...)}
 }
 
+// inFlux is for a file whose writer is at work, so that nothing else can be said
+// of it.
+func (p *parser) inFlux(why string) error {
+	return p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "%s", why)
+}
+
 // remark costs next to nothing once there are enough: a file can be full of
 // what is wrong.
 func (p *parser) remark(s Section, index int, field string, off uint64, err error, format string, args ...uint64) {
