@@ -134,7 +134,9 @@ func (c *conn) serve() error {
 			if err := c.wire.WriteBytes(reply); err != nil {
 				return fmt.Errorf("write reply to %v: %w", h.Type, err)
 			}
-			c.sess.After()
+			if err == nil { // else there was no Begin
+				c.sess.After()
+			}
 			if h.Type != pcpwire.PDUFetch && len(reply) > keepBuffer {
 				c.names = pcpwire.NamesBuilder{} // the whole name space is seldom asked for
 			}

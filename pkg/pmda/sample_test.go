@@ -158,7 +158,7 @@ func (s *session) End() {
 }
 
 func (s *session) After() {
-	s.must(!s.inside)
+	s.must(!s.inside && s.owed)
 	s.owed = false
 }
 

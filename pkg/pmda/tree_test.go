@@ -1,6 +1,7 @@
 package pmda_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -350,6 +351,46 @@ func BenchmarkTreeTraverse1000(b *testing.B) {
 		nb.Begin(false)
 		if err := tree.Traverse(&nb, prefix, nil); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestGrow: what a builder has been told to expect makes no difference.
+func TestGrow(t *testing.T) {
+	build := func(grow func(b *pmda.TreeBuilder)) *pmda.Tree {
+		var b pmda.TreeBuilder
+		for i := range 100 {
+			if i%40 == 0 {
+				grow(&b)
+			}
+			if err := b.Add(fmt.Appendf(nil, "a%d.b%d", i%7, i), pcpwire.PMID(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.Build()
+	}
+	list := func(tree *pmda.Tree) []byte {
+		var nb pcpwire.NamesBuilder
+		nb.Begin(false)
+		if err := tree.Traverse(&nb, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		pdu, err := nb.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Clone(pdu)
+	}
+	want := list(build(func(*pmda.TreeBuilder) {}))
+	for _, n := range []int{0, 1, 7, 50, 100, 5000} {
+		tree := build(func(b *pmda.TreeBuilder) { b.Grow(n, 8*n) })
+		if !bytes.Equal(list(tree), want) {
+			t.Errorf("Grow(%d): other names", n)
+		}
+		for i := range 100 {
+			if id, err := tree.PMID(fmt.Appendf(nil, "a%d.b%d", i%7, i)); err != nil || id != pcpwire.PMID(i) {
+				t.Errorf("Grow(%d): name %d is %v, %v", n, i, id, err)
+			}
 		}
 	}
 }

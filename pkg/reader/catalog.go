@@ -148,7 +148,7 @@ func (c *Catalog) Text(t Text) []byte {
 	if t == 0 {
 		return nil
 	}
-	piece, i := c.text[(t-1)>>placeBits], int(t-1)%pieceSize+1
+	piece, i := c.text[(t-1)>>placeBits], int((t-1)%pieceSize)+1
 	n := i + int(piece[i-1])
 	return piece[i:n:n]
 }
