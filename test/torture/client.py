@@ -5,8 +5,8 @@ JSON each: {"names", "items", "tag", "mark", "insts"} of a file that must be the
 client.py archive PATH SPEC: checks what pmlogger has logged.
 
 SPEC is a file with a list of {"names", "items", "tag", "insts", "live"}. What is found is written as lines of JSON:
-{"wrong"}, {"missed"} or {"blinked", "file"} with a text ("order" if it is about the last line of input), {"late"} with seconds, {"done"} after each line of input, {"end",
-"fetches", "slowest"}.
+{"wrong"}, {"missed"} or {"blinked", "file", "at"} with a text ("order" if it is about the last line of input), {"late"} with
+seconds, {"done"} after each line of input, {"end", "fetches", "slowest"}.
 """
 import ctypes
 import json
@@ -71,7 +71,8 @@ class File:
             want = len(self.spec["insts"]) if item >= EACH_FROM else 1
             kind = KINDS[item % 7]
             if n < 0 and not self.spec["live"]:
-                say(blinked="%s: %s" % (self.spec["names"][i], pmapi.pmErr(n).message()), file=self.spec["names"][0])
+                say(blinked="%s: %s" % (self.spec["names"][i], pmapi.pmErr(n).message()), file=self.spec["names"][0],
+                    at=float(result.contents.timestamp))
                 return out, None
             if n < 0:
                 return out, "%s: %s" % (self.spec["names"][i], pmapi.pmErr(n).message())

@@ -49,8 +49,9 @@ type pmcd struct {
 // finding is a line that the client says.
 type finding struct {
 	Wrong, Missed, Blinked string
-	File                   string // that has blinked
-	Order                  bool   // is about an order
+	File                   string  // that has blinked
+	At                     float64 // when, in seconds since 1970
+	Order                  bool    // is about an order
 	Done, End              bool
 	Late                   float64
 	Fetches                int64
@@ -234,10 +235,10 @@ func (p *pmcd) listen(out io.Reader, ready chan<- bool) {
 	}
 }
 
-// blinked judges that a metric of a watched file was not there.
+// blinked judges that a metric of a watched file was not there, now or when pmlogger asked.
 func (p *pmcd) blinked(f finding) {
 	for _, w := range p.s.watched {
-		if w.c.names(w.file)[0] == f.File && !w.flux.long() {
+		if w.c.names(w.file)[0] == f.File && !w.flux.long(time.UnixMicro(int64(f.At*1e6))) {
 			p.s.r.fail(wrong, "%s: through pmcd: %s", p.s.name, f.Blinked)
 		}
 	}

@@ -43,6 +43,7 @@ type report struct {
 	failures map[string]int
 	done     map[string]int // changes by kind of writer
 	lines    []string       // what is to be said at the end
+	first    []string       // failures
 }
 
 func newReport(out io.Writer) *report {
@@ -68,6 +69,9 @@ func (r *report) fail(kind, format string, args ...any) {
 	switch n := r.failures[kind]; {
 	case n < 20:
 		r.print("FAILED, "+kind+": "+format, args...)
+		if len(r.first) < repeated {
+			r.first = append(r.first, kind+": "+fmt.Sprintf(format, args...))
+		}
 	case n == 20:
 		r.print("more %s are only counted", kind)
 	}
@@ -96,6 +100,9 @@ func most(v *atomic.Int64, d time.Duration) {
 	}
 }
 
+// repeated is how many failures are said again at the end: of a long output it is what is looked at.
+const repeated = 5
+
 // finish prints the result and says whether all was well.
 func (r *report) finish(head string) bool {
 	r.mu.Lock()
@@ -119,6 +126,9 @@ func (r *report) finish(head string) bool {
 	for _, k := range []string{wrong, missed, death, slow, growth} {
 		p("%-30s %d", k, r.failures[k])
 		bad += r.failures[k]
+	}
+	for _, f := range r.first {
+		p("  %s", f)
 	}
 	return bad == 0
 }

@@ -6,7 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"pmdammv/pkg/pcpwire"
@@ -25,28 +26,40 @@ type watched struct {
 	flux *flux // of one that is not live
 }
 
-// flux is how long a file is being written: after five seconds its names may go.
+// flux is when a file is being written: after five seconds its names may go.
 type flux struct {
-	begun   atomic.Int64 // Unix time in ns, 0: it is complete
-	tooLong atomic.Int64 // when the last one ended that took too long
+	mu    sync.Mutex
+	begun time.Time      // zero: it is complete
+	slow  [][2]time.Time // when it took too long, from and to
 }
 
 const longFlux = 3 * time.Second
 
-func (f *flux) begin() { f.begun.Store(time.Now().UnixNano()) }
-
-func (f *flux) end() {
-	now := time.Now().UnixNano()
-	if now-f.begun.Load() > int64(longFlux) {
-		f.tooLong.Store(now)
-	}
-	f.begun.Store(0)
+func (f *flux) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begun = time.Now()
 }
 
-// long tells whether the file is, or was a moment ago, being written for too long.
-func (f *flux) long() bool {
-	now, begun := time.Now().UnixNano(), f.begun.Load()
-	return begun != 0 && now-begun > int64(longFlux) || now-f.tooLong.Load() < int64(longFlux)
+func (f *flux) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); now.Sub(f.begun) > longFlux {
+		f.slow = append(f.slow, [2]time.Time{f.begun, now})
+	}
+	f.begun = time.Time{}
+}
+
+// long tells whether the file was then, or had been a moment before, being written for too long.
+func (f *flux) long(at time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.begun.IsZero() && at.Sub(f.begun) > longFlux {
+		return true
+	}
+	return slices.ContainsFunc(f.slow, func(s [2]time.Time) bool {
+		return at.Sub(s[0]) > longFlux && at.Sub(s[1]) < longFlux
+	})
 }
 
 // steady is a file whose values are counted up.
@@ -169,7 +182,7 @@ func (w *watcher) find(c *client) string {
 		switch {
 		case c.err != nil:
 			return ""
-		case pmid == 0 && !w.live && w.flux.long():
+		case pmid == 0 && !w.live && w.flux.long(time.Now()):
 			return ""
 		case pmid == 0 || pmid.Item() != w.c.items[i]:
 			return fmt.Sprintf("%s is %v (%v)", name, pmid, st)
@@ -204,7 +217,7 @@ func (w *watcher) check(sets []pcpwire.ValueSet) (problem string) {
 		set := &sets[i]
 		want := len(w.c.instances(set.PMID.Item()))
 		switch {
-		case set.NumVal < 0 && !w.live && w.flux.long():
+		case set.NumVal < 0 && !w.live && w.flux.long(time.Now()):
 			return ""
 		case set.NumVal < 0:
 			return fmt.Sprintf("%v is %v", set.PMID, pcpwire.Status(set.NumVal))
