@@ -80,6 +80,42 @@ func neverRejected(t *testing.T, dir string, metrics int, way func(f *os.File, i
 	check0(t, os.Remove(path))
 }
 
+// TestRejectedAtLast: what is said of a bad file that is written to while it is
+// read is not the last word, also when nothing tells of the writing.
+func TestRejectedAtLast(t *testing.T) {
+	onEach(t, func(t *testing.T, dir string) {
+		image := counter("m", 10, 1).Build()
+		mmvimage.PutU32(image, mmvimage.HeaderSize+mmvimage.TOCCount, 1<<30)
+		mmv, elsewhere := filepath.Join(dir, "mmv"), filepath.Join(dir, "a")
+		check0(t, os.Mkdir(mmv, 0o755)) //nolint:gosec // as it is
+		check0(t, os.WriteFile(elsewhere, image, 0o600))
+		f, err := os.OpenFile(elsewhere, os.O_RDWR, 0)
+		check0(t, err)
+		defer f.Close()                                        //nolint:errcheck // of no interest
+		check0(t, os.Link(elsewhere, filepath.Join(mmv, "a"))) // f is not known by this name
+		check0(t, os.Remove(elsewhere))
+		w := watch(t, mmv, reader.Options{})
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !stop.Load() {
+				if _, err := f.WriteAt(image[len(image)-1:], int64(len(image)-1)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		for range 2000 { // an older kernel's clock may be too coarse to see the writing
+			if s := w.Rescan(); s.Others[0].State == reader.Pending {
+				break
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
+		w.look("a rejected")
+	})
+}
+
 // fill writes the image, the second generation last, which is the first.
 func fill(f *os.File, image []byte, truncate, mapped bool) error {
 	const after = mmvimage.HdrG2 + 8

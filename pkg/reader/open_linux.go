@@ -130,9 +130,11 @@ func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c 
 		switch {
 		case ferr != nil || now.stamp == e.stamp:
 			return c, raw, fd, err
-		case try == 3 && err != nil && !shortage(err): // what was found may be of no state that the file was ever in
-			return nil, raw, fd, (&parser{}).inFlux("written to while it was read")
 		case try == 3:
+			d.setPoll(e, true) // perhaps nothing tells when it is written to
+			if err != nil && !shortage(err) { // what was found may be of no state that the file was ever in
+				err = (&parser{}).inFlux("written to while it was read")
+			}
 			return c, raw, fd, err
 		}
 		*st = now
