@@ -172,12 +172,12 @@ func (e *Exporter) afterwards() {
 		return
 	}
 	e.mu.Lock()
-	if e.replaced {
-		e.replaced = false
-		e.dir.Reap()
-		if e.opts.Published != nil {
-			e.opts.Published()
-		}
+	if e.replaced && e.opts.Published != nil {
+		e.opts.Published()
+	}
+	e.replaced = false
+	if !e.dir.Reap() {
+		e.unsettled.Store(true) // when the answer in progress is made
 	}
 	events := e.events
 	e.events = nil

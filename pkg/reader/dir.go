@@ -192,28 +192,29 @@ func (d *Dir) Release() { d.use.RUnlock() }
 
 // Reap unmaps what is in no Snapshot that is still in use: the caller has
 // replaced all older ones. Where an answer is in progress it leaves that for
-// the next time, or, when that has happened for long, waits; so it must not be
-// called between Acquire and Release. A File that is found unmapped after all
-// has no values.
-func (d *Dir) Reap() {
+// the next time and returns false, or, when that has happened for long, waits;
+// so it must not be called between Acquire and Release. A File that is found
+// unmapped after all has no values.
+func (d *Dir) Reap() bool {
 	d.mu.Lock()
 	old := d.retired
 	d.retired = nil
 	d.mu.Unlock()
 	if len(old) == 0 {
-		return
+		return true
 	}
 	if !d.use.TryLock() {
 		if len(old) < maxRetired {
 			d.mu.Lock()
 			d.retired = append(old, d.retired...)
 			d.mu.Unlock()
-			return
+			return false
 		}
 		d.use.Lock()
 	}
 	defer d.use.Unlock()
 	unmap(old)
+	return true
 }
 
 // unmap is called with d.use locked.

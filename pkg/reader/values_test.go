@@ -400,7 +400,9 @@ func TestReap(t *testing.T) {
 	w.Acquire()
 	put(t, w.Path(), "a", counter("n", 3, 7))
 	next := w.file("a")
-	w.Reap()
+	if w.Reap() {
+		t.Error("nothing is left")
+	}
 	if n := len(mappings(t, w.Path())); n != 2 {
 		t.Errorf("%d mappings", n)
 	}
@@ -408,7 +410,9 @@ func TestReap(t *testing.T) {
 		t.Error(diff)
 	}
 	w.Release()
-	w.Reap()
+	if !w.Reap() {
+		t.Error("something is left")
+	}
 	if n := len(mappings(t, w.Path())); n != 1 {
 		t.Errorf("%d mappings", n)
 	}
