@@ -131,8 +131,10 @@ func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c 
 		case ferr != nil || now.stamp == e.stamp:
 			return c, raw, fd, err
 		case try == 3:
-			d.setPoll(e, true) // perhaps nothing tells when it is written to
-			if err != nil && !shortage(err) { // what was found may be of no state that the file was ever in
+			// Perhaps nothing tells when it is written to, and what is wrong with
+			// what was found may be of no state that the file was ever in.
+			d.setPoll(e, true)
+			if err != nil && !shortage(err) {
 				err = (&parser{}).inFlux("written to while it was read")
 			}
 			return c, raw, fd, err
