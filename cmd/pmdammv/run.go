@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -79,6 +80,17 @@ func settleIn(log *logFile) {
 		if err := noNewPrivileges(); err != nil {
 			log.Warn(err.Error())
 		}
+	}
+	useOneProcessor()
+}
+
+// useOneProcessor has the runtime run one goroutine at a time, unless GOMAXPROCS
+// says how many. pmcd asks one thing at a time. While there is a processor to
+// spare, the runtime leaves the one that waits for the next request where it is,
+// and looks after it 50 times: more than the request takes.
+func useOneProcessor() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
 	}
 }
 
