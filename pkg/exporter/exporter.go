@@ -28,7 +28,7 @@ type Exporter struct {
 	table atomic.Pointer[Table]
 
 	forced    atomic.Bool // a full look is wanted
-	unsettled atomic.Bool // afterwards has something to do
+	unsettled atomic.Bool // afterwards has something to do; changed under mu
 	debug     atomic.Pointer[debugState]
 
 	mu       sync.Mutex // of what follows
@@ -168,7 +168,7 @@ func (e *Exporter) look() (looks uint64) {
 
 // afterwards does what looks have left to be done when nobody waits for it.
 func (e *Exporter) afterwards() {
-	if !e.unsettled.Load() || !e.unsettled.Swap(false) {
+	if !e.unsettled.Load() {
 		return
 	}
 	e.mu.Lock()
@@ -176,8 +176,8 @@ func (e *Exporter) afterwards() {
 		e.opts.Published()
 	}
 	e.replaced = false
-	if !e.dir.Reap() {
-		e.unsettled.Store(true) // when the answer in progress is made
+	if e.dir.Reap() { // else again after the answer in progress
+		e.unsettled.Store(false)
 	}
 	events := e.events
 	e.events = nil
