@@ -135,7 +135,7 @@ func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c 
 			// what was found may be of no state that the file was ever in.
 			d.setPoll(e, true)
 			if err != nil && !shortage(err) {
-				err = (&parser{}).inFlux("written to while it was read")
+				err = inFlux("written to while it was read")
 			}
 			return c, raw, fd, err
 		}
@@ -169,7 +169,7 @@ func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err er
 	}
 	var after [HeaderSize]byte
 	if n, err := preadFull(fd, after[:], 0); err != nil || n < HeaderSize || after != raw {
-		return nil, raw, p.inFlux("changed while it was read")
+		return nil, raw, inFlux("changed while it was read")
 	}
 	return c, raw, err
 }

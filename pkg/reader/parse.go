@@ -153,8 +153,8 @@ func (p *parser) errorf(s Section, index int, field string, off uint64, err erro
 
 // inFlux is for a file whose writer is at work, so that nothing else can be said
 // of it.
-func (p *parser) inFlux(why string) error {
-	return p.errorf(SectionHeader, -1, "generation", offGeneration1, ErrInFlux, "%s", why)
+func inFlux(why string) error {
+	return &FormatError{Section: SectionHeader, Index: -1, Field: "generation", Off: offGeneration1, Err: ErrInFlux, Detail: why}
 }
 
 // remark costs next to nothing once there are enough: a file can be full of
