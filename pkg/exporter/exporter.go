@@ -42,6 +42,7 @@ type Exporter struct {
 	told     map[string]string // status of files as last told
 	events   []Event           // to be told
 	replaced bool              // there is another Table, since afterwards
+	remarks  bool              // there are some on files that were loaded before, since publish
 	started  bool
 	left     uint64                   // times that a file has left its cluster
 	patience time.Time                // until when in this publish to look at what processes map
@@ -172,6 +173,9 @@ func (e *Exporter) afterwards() {
 		return
 	}
 	e.mu.Lock()
+	if e.remarks {
+		e.refresh()
+	}
 	if e.replaced && e.opts.Published != nil {
 		e.opts.Published()
 	}
@@ -202,13 +206,25 @@ func (e *Exporter) refresh() {
 	} else {
 		snap = e.dir.Look()
 	}
-	if t == nil || t.snap != snap || t.forcing != e.forcing {
+	if t == nil || t.snap != snap || t.forcing != e.forcing || e.remarks {
 		e.publish(t, snap)
 		e.replaced = true
 	}
 	if e.replaced || len(e.events) > 0 {
 		e.unsettled.Store(true)
 	}
+}
+
+// found is told what has been found to be the whole Catalog of file k: there may
+// be remarks in it that are not yet part of the file's status.
+func (s *session) found(c *cluster, k int, cat *reader.Catalog) {
+	if cat == nil || cat.RemarkCount == c.known[k].RemarkCount {
+		return
+	}
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	s.e.remarks = true
+	s.e.unsettled.Store(true)
 }
 
 // report collects what the directory says of its files; one look may have
@@ -231,6 +247,7 @@ func (e *Exporter) report(r reader.Report) {
 // publish makes the next Table from the one before and the Snapshot.
 func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	e.reg.counter++
+	e.remarks = false
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
 	if old != nil {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1
@@ -286,6 +303,11 @@ func (e *Exporter) take(old *Table, snap *reader.Snapshot, touched map[uint32]bo
 			was = was[1:]
 			if o.f == f {
 				list[i] = o
+				if known := f.Known(); known != f.Catalog && o.cluster != 0 {
+					if c := old.clusters.at(o.cluster); c.known[c.index(o)].RemarkCount != known.RemarkCount {
+						touched[o.cluster] = true
+					}
+				}
 				continue
 			}
 		}

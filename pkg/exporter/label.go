@@ -135,11 +135,8 @@ func (c *cluster) table(d *indom) pmda.Instances {
 	if d.more != nil {
 		return mergedTable{c, d.more}
 	}
-	t := &catalogTable{cat: c.files[d.file].cat}
-	if d.index >= 0 {
-		t.insts = t.cat.Instances(&t.cat.InDoms[d.index])
-	}
-	return t
+	t := c.single(d.file, d.index)
+	return &t
 }
 
 // Labels is for pmda.

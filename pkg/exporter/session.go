@@ -97,7 +97,20 @@ func (s *session) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
 	return c.desc(it, pmid), nil
 }
 
+// Instances is for pmda. Those of a large file may only now be read: so as at
+// the end of Fetch, the directory must be as quiet as it was.
 func (s *session) Instances(id pcpwire.InDom) (pmda.Instances, error) {
+	for n := 1; ; n++ {
+		t, err := s.instances(id)
+		if n > tries || s.e.dir.Still(s.t.snap) {
+			return t, err
+		}
+		s.End()
+		s.Begin()
+	}
+}
+
+func (s *session) instances(id pcpwire.InDom) (pmda.Instances, error) {
 	if id == pcpwire.NewInDom(s.t.domain, fileIndom) && s.e.opts.FileMetrics != FileMetricsOff {
 		return s.t.files, nil
 	}
@@ -108,11 +121,8 @@ func (s *session) Instances(id pcpwire.InDom) (pmda.Instances, error) {
 	case d.more != nil:
 		return mergedTable{c, d.more}, nil
 	}
-	cat := c.files[d.file].cat
-	s.table = catalogTable{cat, nil}
-	if d.index >= 0 {
-		s.table.insts = cat.Instances(&cat.InDoms[d.index])
-	}
+	s.table = c.single(d.file, d.index)
+	s.found(c, d.file, s.table.cat)
 	return &s.table, nil
 }
 

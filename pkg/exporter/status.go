@@ -148,7 +148,7 @@ const cleanly = "loaded"
 // loadedStatus is what there is to say of file k; values says whether that
 // includes that other files have values of the same instances.
 func (c *cluster) loadedStatus(k int, values bool) string {
-	f := c.files[k]
+	f, known := c.files[k], c.known[k]
 	_, n := c.exported(k)
 	var h hidden
 	if c.hidden != nil {
@@ -157,7 +157,7 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 			h.values, h.by = 0, 0
 		}
 	}
-	if n == 0 && f.cat.RemarkCount == 0 && h == (hidden{}) && !f.unmapped {
+	if n == 0 && known.RemarkCount == 0 && h == (hidden{}) && !f.unmapped {
 		return cleanly
 	}
 	b := statusBuilder{sep: ": "}
@@ -184,9 +184,9 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 	if f.unmapped {
 		b.say("process %d does not map it", f.cat.Header.Process)
 	}
-	if r := f.cat.RemarkCount; r > 0 {
+	if r := known.RemarkCount; r > 0 {
 		b.say("%d entr%s of it not used", r, map[bool]string{true: "y", false: "ies"}[r == 1])
-		for _, r := range f.cat.Remarks {
+		for _, r := range known.Remarks {
 			b.say("%v", r)
 		}
 	}
@@ -228,7 +228,7 @@ func (e otherName) String() string {
 	o := e.u.insts[e.u.byID[e.in.Internal]]
 	there := e.c.files[o.file]
 	return fmt.Sprintf("%d of indom %d is %q here and %q in %q", e.in.Internal, e.serial,
-		e.c.files[e.k].cat.Text(e.in.External), there.cat.Text(o.name), there.f.Name)
+		e.c.instanceName(e.k, e.in.External), e.c.instanceName(o.file, o.name), there.f.Name)
 }
 
 // tellChanges makes events of what the directory has reported, and of files

@@ -147,10 +147,11 @@ func (t mergedTable) Len() int { return len(t.m.insts) }
 
 func (t mergedTable) At(i int) (int32, []byte) {
 	in := &t.m.insts[i]
-	return in.id, t.c.files[in.file].cat.Text(in.name)
+	return in.id, t.c.instanceName(in.file, in.name)
 }
 
-// catalogTable is an indom of one file as pmda sees it.
+// catalogTable is an indom of one file as pmda sees it. A file that is no longer
+// what it was may have no Catalog, and no instances then.
 type catalogTable struct {
 	cat   *reader.Catalog
 	insts []reader.Instance

@@ -136,7 +136,7 @@ type Catalog struct {
 	instLabels []uint32   // instance labels, by identity and instance
 	text       [][]byte   // pieces: length byte and text, one after the other
 	live       [2]uint64  // from where to where values, and strings, are live
-	lazy       *parser    // finds the values, when one is asked for; nil: it has
+	rest       *parser    // finds instances and values, when they are asked for; nil: it has
 }
 
 // MaxRemarks bounds Catalog.Remarks.
@@ -155,7 +155,7 @@ func (c *Catalog) Text(t Text) []byte {
 
 // Values returns where the values of m lie, in the order of its indom's
 // instances, at most one for each. (The Catalog of a File may not know: see
-// File.Layout.)
+// File.Whole.)
 func (c *Catalog) Values(m *Metric) Refs {
 	n := m.n &^ listed
 	switch {
@@ -171,7 +171,8 @@ func (c *Catalog) Values(m *Metric) Refs {
 }
 
 // Instances returns the named instances of d in the order of the file, no
-// internal id twice. The slice belongs to the Catalog.
+// internal id twice. The slice belongs to the Catalog. (As to that of a File,
+// see File.Whole.)
 func (c *Catalog) Instances(d *InDom) []Instance {
 	return c.instances[d.first : d.first+d.n : d.first+d.n]
 }

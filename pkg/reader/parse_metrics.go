@@ -45,13 +45,12 @@ func (p *parser) metrics() error {
 	return nil
 }
 
-// valuesNow is values, unless that can wait until one of them is asked for.
+// valuesNow is values, unless they are left for later.
 func (p *parser) valuesNow() error {
-	sec := p.section[SectionValues]
-	if p.data == nil && sec.Count >= manyValues {
-		p.c.lazy = p
+	if p.c.rest != nil {
 		return nil
 	}
+	sec := p.section[SectionValues]
 	end := sec.Offset + uint64(sec.Count)*ValueSize
 	return p.values(func(off uint64) uint64 { return native.Uint64(p.at(atEntries, off, 8, end-off)) })
 }
