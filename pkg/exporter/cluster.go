@@ -1,12 +1,12 @@
 package exporter
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
+	"sort"
 	"sync/atomic"
 
 	"pmdammv/pkg/pcpwire"
@@ -174,7 +174,7 @@ func (c *cluster) byAge() []int {
 	for k := range order {
 		order[k] = k
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.files[a].since, c.files[b].since) })
+	sort.SliceStable(order, func(i, j int) bool { return c.files[order[i]].since < c.files[order[j]].since })
 	return order
 }
 
@@ -189,7 +189,8 @@ func newCluster(number uint32, files []*file) *cluster {
 		c.join(k)
 	}
 	for i := range c.shared {
-		slices.SortFunc(c.shared[i].parts, func(a, b part) int { return a.file - b.file })
+		parts := c.shared[i].parts
+		sort.Slice(parts, func(i, j int) bool { return parts[i].file < parts[j].file })
 	}
 	return c
 }

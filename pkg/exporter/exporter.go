@@ -35,8 +35,8 @@ type Exporter struct {
 	reg      *registry
 	keeper   *keeper
 	byName   map[string]*file
-	members  [maxCluster + 1][]*file // by name
-	failed   map[string]error        // files that got no cluster
+	members  map[uint32][]*file // of clusters, by name
+	failed   map[string]error   // files that got no cluster
 	control  []controlMetric
 	forcing  uint64            // times that a full look was asked for
 	told     map[string]string // status of files as last told
@@ -71,7 +71,7 @@ func New(opts Options) (*Exporter, error) {
 		opts.Event = func(Event) {}
 	}
 	e := &Exporter{
-		opts: opts, seed: maphash.MakeSeed(), byName: map[string]*file{}, failed: map[string]error{},
+		opts: opts, seed: maphash.MakeSeed(), byName: map[string]*file{}, members: map[uint32][]*file{}, failed: map[string]error{},
 		control: controls(opts.PCPVersion, opts.FileMetrics), told: map[string]string{}, unread: map[string]reader.Report{},
 	}
 	e.debug.Store(&debugState{})
@@ -372,7 +372,11 @@ func (e *Exporter) leave(f *file, touched map[uint32]bool) {
 	e.reg.leave(f.id)
 	m := slices.Clone(e.members[f.cluster])
 	i := slices.Index(m, f)
-	e.members[f.cluster] = slices.Delete(m, i, i+1)
+	if m = slices.Delete(m, i, i+1); len(m) > 0 {
+		e.members[f.cluster] = m
+	} else {
+		delete(e.members, f.cluster)
+	}
 	touched[f.cluster] = true
 }
 
@@ -396,8 +400,8 @@ func (e *Exporter) build(next, old *Table, touched map[uint32]bool) {
 				continue
 			}
 			var c *cluster
-			if len(e.members[n]) > 0 {
-				c = newCluster(n, e.members[n])
+			if files := e.members[n]; files != nil {
+				c = newCluster(n, files)
 			}
 			next.clusters.set(n, c)
 		}

@@ -1,9 +1,8 @@
 package exporter
 
 import (
-	"cmp"
 	"errors"
-	"slices"
+	"sort"
 )
 
 const (
@@ -142,8 +141,9 @@ func (r *registry) longest(q *queue[*identity], may func(*identity) bool) *ident
 				list = append(list, absentee[*identity]{id, id.last})
 			}
 		}
-		slices.SortFunc(list, func(a, b absentee[*identity]) int {
-			return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.what.name, b.what.name))
+		sort.Slice(list, func(i, j int) bool {
+			a, b := &list[i], &list[j]
+			return a.last < b.last || a.last == b.last && a.what.name < b.what.name
 		})
 		return list
 	})
@@ -332,8 +332,9 @@ func (r *registry) evictInDom() {
 				list = append(list, absentee[*indomIdentity]{d, last})
 			}
 		}
-		slices.SortFunc(list, func(a, b absentee[*indomIdentity]) int {
-			return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.what.number, b.what.number))
+		sort.Slice(list, func(i, j int) bool {
+			a, b := &list[i], &list[j]
+			return a.last < b.last || a.last == b.last && a.what.number < b.what.number
 		})
 		return list
 	})

@@ -3,14 +3,13 @@ package exporter
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -57,8 +56,8 @@ func (r *registry) save() *savedIdentities {
 func (s *savedIdentities) marshal(dir string) []byte {
 	s.names = newest(s.names, maxNames, func(id *identity) uint64 { return id.last })
 	s.indoms = newest(s.indoms, maxInDoms, func(d *indomIdentity) uint64 { return d.last })
-	slices.SortFunc(s.names, func(a, b identity) int { return strings.Compare(a.name, b.name) })
-	slices.SortFunc(s.indoms, func(a, b indomIdentity) int { return cmp.Compare(a.number, b.number) })
+	sort.Slice(s.names, func(i, j int) bool { return s.names[i].name < s.names[j].name })
+	sort.Slice(s.indoms, func(i, j int) bool { return s.indoms[i].number < s.indoms[j].number })
 
 	b := append([]byte(identityHeader), "\ndirectory "...)
 	b = strconv.AppendQuote(b, dir)
@@ -82,7 +81,7 @@ func newest[T any](list []T, n int, last func(*T) uint64) []T {
 	if len(list) <= n {
 		return list
 	}
-	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(last(&b), last(&a)) })
+	sort.Slice(list, func(i, j int) bool { return last(&list[i]) > last(&list[j]) })
 	return list[:n]
 }
 

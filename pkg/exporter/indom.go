@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sort"
 
 	"pmdammv/pkg/reader"
 )
@@ -240,9 +241,8 @@ func (c *cluster) settle(r *registry, uses [][]use, was *cluster) []map[uint32]b
 		}
 	}
 	if before := was.used(); before != nil {
-		slices.SortStableFunc(order, func(a, b fileUse) int {
-			return btoi(before[sourceUse{c.files[b.file].source, b.serial}]) - btoi(before[sourceUse{c.files[a.file].source, a.serial}])
-		})
+		had := func(u fileUse) bool { return before[sourceUse{c.files[u.file].source, u.serial}] }
+		sort.SliceStable(order, func(i, j int) bool { return had(order[i]) && !had(order[j]) })
 	}
 	own := make([]map[uint32]bool, len(c.files))
 	all := map[uint32]map[int32]mergedInstance{}
@@ -295,13 +295,6 @@ func (c *cluster) used() map[sourceUse]bool {
 	return out
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // clash tells whether an instance of file k has another name in insts.
 func (c *cluster) clash(insts map[int32]mergedInstance, k int, index int32) bool {
 	for _, in := range c.instances(k, index) {
@@ -348,7 +341,7 @@ func (c *cluster) unite(m *merged, byAge []int) {
 			age[k] = i
 		}
 		aged := slices.Clone(m.parts)
-		slices.SortFunc(aged, func(a, b part) int { return cmp.Compare(age[a.file], age[b.file]) })
+		sort.Slice(aged, func(i, j int) bool { return age[aged[i].file] < age[aged[j].file] })
 		for _, p := range aged {
 			for _, in := range c.instances(p.file, int32(p.metric)) {
 				if _, ok := names[in.Internal]; !ok {
@@ -374,7 +367,8 @@ func (c *cluster) unite(m *merged, byAge []int) {
 			}
 		}
 		m.plain = m.plain && m.twice[i] < 0 && len(m.left[i]) == 0
-		slices.SortFunc(m.left[i], func(a, b reader.Instance) int { return cmp.Compare(a.Internal, b.Internal) })
+		left := m.left[i]
+		sort.Slice(left, func(i, j int) bool { return left[i].Internal < left[j].Internal })
 	}
 }
 

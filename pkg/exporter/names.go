@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"pmdammv/pkg/pcpwire"
@@ -143,9 +144,9 @@ func (n *nameSpace) top(files []*file, clusters *clusterSet, domain uint32) {
 		n.tops = append(n.tops, t)
 		n.plain = append(n.plain, t)
 	}
-	byName := func(a, b top) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSortedFunc(n.plain, byName) {
-		slices.SortFunc(n.plain, byName)
+	byName := func(i, j int) bool { return n.plain[i].name < n.plain[j].name }
+	if !sort.SliceIsSorted(n.plain, byName) {
+		sort.Slice(n.plain, byName)
 	}
 }
 

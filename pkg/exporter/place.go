@@ -1,9 +1,9 @@
 package exporter
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -41,7 +41,7 @@ func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
 		}
 		arrivals = append(arrivals, a)
 	}
-	slices.SortFunc(arrivals, func(a, b arrival) int { return strings.Compare(a.f.Name, b.f.Name) })
+	sort.Slice(arrivals, func(i, j int) bool { return arrivals[i].f.Name < arrivals[j].f.Name })
 	for i := range arrivals {
 		a := &arrivals[i]
 		a.id = r.name(a.f.Name)
@@ -164,11 +164,12 @@ func (e *Exporter) rank(arrivals []arrival) {
 			a.rank = rankAsks
 		}
 	}
-	slices.SortStableFunc(arrivals, func(a, b arrival) int {
+	sort.SliceStable(arrivals, func(i, j int) bool {
+		a, b := &arrivals[i], &arrivals[j]
 		if a.rank == rankKeeps && b.rank == rankKeeps {
-			return cmp.Compare(a.id.since, b.id.since)
+			return a.id.since < b.id.since
 		}
-		return a.rank - b.rank
+		return a.rank < b.rank
 	})
 }
 

@@ -1,7 +1,7 @@
 package exporter
 
 import (
-	"slices"
+	"sort"
 
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/reader"
@@ -161,7 +161,7 @@ func (c *cluster) gather(pl *plan, s *sharedMetric) (sp sharedPlan) {
 				}
 			}
 		}
-		slices.SortStableFunc(all, func(a, b found) int { return u.byID[a.Inst] - u.byID[b.Inst] })
+		sort.SliceStable(all, func(i, j int) bool { return u.byID[all[i].Inst] < u.byID[all[j].Inst] })
 	}
 	for _, v := range all {
 		sp.refs = append(sp.refs, v.ValueRef)

@@ -1,9 +1,8 @@
 package exporter
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -84,7 +83,7 @@ func (e *Exporter) rows(t *Table) {
 	for _, n := range clean[:min(len(clean), maxFileInstances-len(t.files))] {
 		t.files = append(t.files, e.loadedRow(t, n, cleanly))
 	}
-	slices.SortFunc(t.files, func(a, b fileRow) int { return strings.Compare(a.sort, b.sort) })
+	sort.Slice(t.files, func(i, j int) bool { return t.files[i].sort < t.files[j].sort })
 }
 
 func (e *Exporter) row(name, status string) fileRow {
@@ -245,7 +244,7 @@ func (e *Exporter) tellChanges(next, old *Table, touched map[uint32]bool) {
 	for _, r := range e.unread {
 		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b reader.Report) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	for _, r := range list {
 		f := e.byName[r.Name]
 		switch {

@@ -3,6 +3,7 @@ package exporter
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"pmdammv/pkg/pcpwire"
 	"pmdammv/pkg/reader"
@@ -104,8 +105,12 @@ func withInDoms(old []indomRef, clusters *clusterSet, touched map[uint32]bool) [
 			}
 		}
 	}
-	slices.SortFunc(add, func(a, b indomRef) int {
-		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.index, b.index))
+	sort.Slice(add, func(i, j int) bool {
+		a, b := add[i], add[j]
+		if a.number != b.number {
+			return a.number < b.number
+		}
+		return a.cluster < b.cluster || a.cluster == b.cluster && a.index < b.index
 	})
 	out := make([]indomRef, 0, len(old)+len(add))
 	put := func(r indomRef) {

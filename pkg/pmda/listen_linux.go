@@ -38,11 +38,15 @@ type Listener struct {
 // ListenInet listens on the loopback address, of IPv4 or (six) of IPv6, at a
 // port given by number or by the name of a service.
 func ListenInet(port string, six bool) (*Listener, error) {
-	network, host := "tcp4", "127.0.0.1"
+	network, ip := "tcp4", net.IPv4(127, 0, 0, 1)
 	if six {
-		network, host = "tcp6", "::1"
+		network, ip = "tcp6", net.IPv6loopback
 	}
-	l, err := net.Listen(network, net.JoinHostPort(host, port))
+	n, err := net.LookupPort(network, port)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.ListenTCP(network, &net.TCPAddr{IP: ip, Port: n}) // net.Listen brings a DNS client along
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,6 @@
 package reader
 
-import (
-	"cmp"
-	"slices"
-)
+import "sort"
 
 // labels reads the labels, whatever they belong to.
 func (p *parser) labels() error {
@@ -22,9 +19,10 @@ func (p *parser) labels() error {
 			p.c.instLabels = append(p.c.instLabels, uint32(i))
 		}
 	}
-	slices.SortStableFunc(p.c.instLabels, func(a, b uint32) int {
-		x, y := &p.c.Labels[a], &p.c.Labels[b]
-		return cmp.Or(cmp.Compare(x.Identity, y.Identity), cmp.Compare(x.Internal, y.Internal))
+	list := p.c.instLabels
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := &p.c.Labels[list[i]], &p.c.Labels[list[j]]
+		return a.Identity < b.Identity || a.Identity == b.Identity && a.Internal < b.Internal
 	})
 	p.c.instLabels = exact(p.c.instLabels)
 	return p.overlap

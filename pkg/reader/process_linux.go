@@ -3,11 +3,11 @@ package reader
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -89,10 +89,10 @@ func (ps *processes) watchInner(e *entry, pid int32, id fileID) *process {
 		return p
 	}
 	hosts := slices.Clone(ps.innermost(pid))
-	slices.SortStableFunc(hosts, func(a, b int32) int {
-		x, _ := mapsFile(a, id, e.name)
-		y, _ := mapsFile(b, id, e.name)
-		return cmp.Compare(btoi(y), btoi(x))
+	sort.SliceStable(hosts, func(i, j int) bool {
+		x, _ := mapsFile(hosts[i], id, e.name)
+		y, _ := mapsFile(hosts[j], id, e.name)
+		return x && !y
 	})
 	for _, host := range hosts {
 		if fd, alive := ps.open(host); alive {
@@ -100,13 +100,6 @@ func (ps *processes) watchInner(e *entry, pid int32, id fileID) *process {
 		}
 	}
 	return nil
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (ps *processes) add(e *entry, pid, host int32, fd int) *process {

@@ -2,10 +2,9 @@ package check
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 
 	"pmdammv/cmd/pmdammv/internal/image"
 	"pmdammv/pkg/reader"
@@ -46,7 +45,7 @@ func (w *walk) all(data []byte) {
 
 // sort brings the findings into the order of the file.
 func (w *walk) sort() {
-	slices.SortStableFunc(w.found, func(a, b Finding) int { return cmp.Compare(a.Offset, b.Offset) })
+	sort.SliceStable(w.found, func(i, j int) bool { return w.found[i].Offset < w.found[j].Offset })
 }
 
 // ask asks the agent's parser too: whatever it complains of is a finding.

@@ -1,9 +1,9 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"pmdammv/cmd/pmdammv/internal/image"
 	"pmdammv/pkg/reader"
@@ -90,7 +90,7 @@ func (w *walk) places(entries []reader.TOCEntry, whole bool) {
 		}
 		all = append(all, place{i, e.Offset, e.Offset + uint64(e.Count)*w.Elem(e.Section)})
 	}
-	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.from, b.from) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].from < all[j].from })
 	last, told := all[0], map[int]bool{}
 	for _, p := range all[1:] {
 		if p.from < last.to {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -71,16 +72,11 @@ func (m *model) visible(rows []row) []row {
 	}
 	switch m.sort {
 	case byValue:
-		slices.SortStableFunc(out, func(a, b row) int { return descending(number(&a), number(&b)) })
+		sort.SliceStable(out, func(i, j int) bool { return descending(number(&out[i]), number(&out[j])) < 0 })
 	case byChange:
-		slices.SortStableFunc(out, func(a, b row) int {
-			if a.changed != b.changed {
-				return map[bool]int{true: -1, false: 1}[a.changed]
-			}
-			return 0
-		})
+		sort.SliceStable(out, func(i, j int) bool { return out[i].changed && !out[j].changed })
 	default:
-		slices.SortStableFunc(out, func(a, b row) int { return cmp.Compare(a.metric, b.metric) })
+		sort.SliceStable(out, func(i, j int) bool { return out[i].metric < out[j].metric })
 	}
 	return out
 }
