@@ -1,3 +1,8 @@
+// How many processors it uses the agent says itself (useOneProcessor). What the
+// runtime starts to follow changes of their number takes 0.3 ms.
+//
+//go:debug updatemaxprocs=0
+
 // Command pmdammv exports memory-mapped-value (MMV) files to Performance
 // Co-Pilot: see pmdammv(1), or run it with --help.
 package main
