@@ -42,7 +42,6 @@ type Exporter struct {
 	told     map[string]string // status of files as last told
 	events   []Event           // to be told
 	replaced bool              // there is another Table, since afterwards
-	remarks  bool              // there are some on files that were loaded before, since publish
 	started  bool
 	left     uint64                   // times that a file has left its cluster
 	patience time.Time                // until when in this publish to look at what processes map
@@ -163,8 +162,15 @@ func (e *Exporter) Refresh() {
 func (e *Exporter) look() (looks uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.refresh()
+	e.refresh(false)
 	return e.dir.Looks()
+}
+
+// restate is look when there is more to be said of files that have not changed.
+func (e *Exporter) restate() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refresh(true)
 }
 
 // afterwards does what looks have left to be done when nobody waits for it.
@@ -173,9 +179,6 @@ func (e *Exporter) afterwards() {
 		return
 	}
 	e.mu.Lock()
-	if e.remarks {
-		e.refresh()
-	}
 	if e.replaced && e.opts.Published != nil {
 		e.opts.Published()
 	}
@@ -197,7 +200,8 @@ func (e *Exporter) Rescan() {
 	e.Refresh()
 }
 
-func (e *Exporter) refresh() {
+// refresh publishes what has changed, or in any case.
+func (e *Exporter) refresh(anyway bool) {
 	t := e.table.Load()
 	var snap *reader.Snapshot
 	if e.forced.Swap(false) {
@@ -206,25 +210,13 @@ func (e *Exporter) refresh() {
 	} else {
 		snap = e.dir.Look()
 	}
-	if t == nil || t.snap != snap || t.forcing != e.forcing || e.remarks {
+	if t == nil || t.snap != snap || t.forcing != e.forcing || anyway {
 		e.publish(t, snap)
 		e.replaced = true
 	}
 	if e.replaced || len(e.events) > 0 {
 		e.unsettled.Store(true)
 	}
-}
-
-// found is told what has been found to be the whole Catalog of file k: there may
-// be remarks in it that are not yet part of the file's status.
-func (s *session) found(c *cluster, k int, cat *reader.Catalog) {
-	if cat == nil || cat.RemarkCount == c.known[k].RemarkCount {
-		return
-	}
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	s.e.remarks = true
-	s.e.unsettled.Store(true)
 }
 
 // report collects what the directory says of its files; one look may have
@@ -247,7 +239,6 @@ func (e *Exporter) report(r reader.Report) {
 // publish makes the next Table from the one before and the Snapshot.
 func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	e.reg.counter++
-	e.remarks = false
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
 	if old != nil {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1

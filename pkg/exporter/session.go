@@ -24,6 +24,7 @@ type session struct {
 
 	began    uint64            // looks until that of Begin
 	again    uint64            // replies that were made anew
+	remarks  bool              // there are some that no status has
 	restless map[string]uint64 // files that were replaced in one of them, and in which last
 
 	// Simple metrics of one file: slots, types and what was found there.
@@ -38,7 +39,7 @@ func (e *Exporter) Open() pmda.Session {
 	return &session{e: e, restless: map[string]uint64{}}
 }
 
-func (s *session) Close() { s.e.afterwards() }
+func (s *session) Close() { s.After() }
 
 func (s *session) Begin() pmda.Changes {
 	s.began = s.e.look() // later ones may already have begun for others
@@ -52,7 +53,21 @@ func (s *session) End() {
 	s.e.dir.Release()
 }
 
-func (s *session) After() { s.e.afterwards() }
+func (s *session) After() {
+	if s.remarks {
+		s.remarks = false
+		s.e.restate()
+	}
+	s.e.afterwards()
+}
+
+// found is told what turned out to be the whole Catalog of file k: there may be
+// remarks in it that are not yet part of the file's status.
+func (s *session) found(c *cluster, k int, cat *reader.Catalog) {
+	if cat != nil && cat.RemarkCount != c.known[k].RemarkCount {
+		s.remarks = true // the Exporter must not be locked before End
+	}
+}
 
 func (s *session) PMID(name []byte) (pcpwire.PMID, error) { return s.t.space.pmid(name) }
 
