@@ -166,11 +166,13 @@ func (e *Exporter) look() (looks uint64) {
 	return e.dir.Looks()
 }
 
-// restate is look when there is more to be said of files that have not changed.
+// restate is look when there may be more to be said of files that have not changed.
 func (e *Exporter) restate() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.refresh(true)
+	if t := e.table.Load(); slices.ContainsFunc(t.list, t.outdated) {
+		e.refresh(true)
+	}
 }
 
 // afterwards does what looks have left to be done when nobody waits for it.
@@ -241,7 +243,10 @@ func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	e.reg.counter++
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
 	if old != nil {
-		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1
+		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads
+		if old.snap != snap || old.forcing != e.forcing {
+			next.reloads++
+		}
 		next.clusters.own = 0
 	}
 	touched := map[uint32]bool{}
@@ -294,10 +299,8 @@ func (e *Exporter) take(old *Table, snap *reader.Snapshot, touched map[uint32]bo
 			was = was[1:]
 			if o.f == f {
 				list[i] = o
-				if known := f.Known(); known != f.Catalog && o.cluster != 0 {
-					if c := old.clusters.at(o.cluster); c.known[c.index(o)].RemarkCount != known.RemarkCount {
-						touched[o.cluster] = true
-					}
+				if old.outdated(o) {
+					touched[o.cluster] = true
 				}
 				continue
 			}
@@ -328,7 +331,10 @@ func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
 	delete(e.failed, f.Name)
 	n, o := &file{f: f}, e.byName[f.Name]
 	n.unmapped = f.Catalog.Header.Flags&reader.FlagProcess != 0 && time.Now().Before(e.patience) && f.Unmapped()
-	if o == nil || o.cat != f.Catalog && !o.cat.Equal(f.Catalog) {
+	if o != nil && o.f.Known() != o.f.Catalog {
+		f.Whole() // as it will be asked for, too
+	}
+	if o == nil || !o.f.Known().Equal(f.Known()) {
 		n.source = newSource(f.Name, f.Catalog, e.opts.SanitizeNames)
 	} else {
 		n.source = o.source

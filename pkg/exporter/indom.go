@@ -310,11 +310,19 @@ func (c *cluster) instances(k int, index int32) []reader.Instance { return c.sin
 
 // single is an indom of file k as pmda sees it; index may be -1.
 func (c *cluster) single(k int, index int32) catalogTable {
-	cat := c.files[k].f.Whole()
-	if index < 0 || cat == nil {
-		return catalogTable{cat: cat}
+	f := c.files[k].f
+	if index < 0 {
+		return catalogTable{cat: f.Catalog}
 	}
-	return catalogTable{cat, cat.Instances(&cat.InDoms[index])}
+	cat := f.Whole()
+	switch {
+	case cat != nil:
+		return catalogTable{cat, cat.Instances(&cat.InDoms[index])}
+	case f.Held:
+		return catalogTable{cat: f.Catalog} // nobody has seen any before
+	default:
+		return catalogTable{}
+	}
 }
 
 // instanceName is the name of one of those of file k.

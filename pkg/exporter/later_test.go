@@ -1,7 +1,10 @@
 package exporter_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +42,7 @@ func TestRemarksLater(t *testing.T) {
 			b.write("f", image)
 			b.put("g", one(1))
 			b.start()
-			was := b.look()
+			was, reloads := b.look(), b.values("mmv.control.reloads")
 			b.told()
 			equal(t, "problems before", len(b.statuses()), 0)
 			ask(b)
@@ -54,6 +57,12 @@ func TestRemarksLater(t *testing.T) {
 			equal(t, "changes", b.look(), was)
 			equal(t, "values", b.fetch(nil, b.pmid("mmv.f.m")).Sets[0].NumVal, 4998)
 			ask(b)
+			equal(t, "reloads", b.values("mmv.control.reloads"), reloads)
+			for range 2 {
+				b.write("f", image) // the same again
+				b.look()
+				ask(b)
+			}
 			if told := b.told(); len(told) != 0 {
 				t.Errorf("told again: %q", told)
 			}
@@ -94,6 +103,78 @@ func TestInstancesLater(t *testing.T) {
 				equal(t, "the last", fmt.Sprintf("%d %s", inst, name), "4999 y4999")
 			})
 			equal(t, "value", b.show(&b.fetch(only(id, 4999), b.pmid("mmv.f.m")).Sets[0]), "4999=4999")
+		})
+	}
+}
+
+// Instances that can no longer be read are those of a file that has gone.
+func TestInstancesGone(t *testing.T) {
+	b := newBox(t)
+	b.put("f", manyValues("x"))
+	b.start()
+	id := b.desc("mmv.f.m").InDom
+	b.ask(func(s pmda.Session) {
+		b.remove("f")
+		b.e.Refresh() // another request has already seen that
+		if insts, err := s.Instances(id); !errors.Is(err, pcpwire.ErrInDom) {
+			t.Errorf("%v, %v", insts, err)
+		}
+	})
+}
+
+// A file that has not changed keeps its indom, and one that has gets another.
+func TestChangedInstances(t *testing.T) {
+	for what, n := range map[string]int{"small": 10, "large": 5000} {
+		t.Run(what, func(t *testing.T) {
+			file := func(name, metric string, item uint32) *mmvimage.Image {
+				img, m := mmvimage.New(2).Cluster(9), many(metric, item, 1)
+				list := make([]mmvimage.Inst, n)
+				for i := range list {
+					list[i] = mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(name, i)}
+					m.Values = append(m.Values, mmvimage.Int(int64(i)))
+				}
+				return img.InDom(1, "", "", list...).Metric(m)
+			}
+			b := newBox(t)
+			b.put("f", file("x", "m", 1))
+			b.start()
+			b.put("g", file("x", "n", 2))
+			was := b.desc("mmv.g.n").InDom
+			equal(t, "indom of both", b.desc("mmv.f.m").InDom, was)
+			b.put("f", file("y", "m", 1))
+			equal(t, "indom of the one that has not changed", b.desc("mmv.g.n").InDom, was)
+			if b.desc("mmv.f.m").InDom == was {
+				t.Error("the one that has changed still has it, too")
+			}
+		})
+	}
+}
+
+// Of a metric that several files have, the value is that of the first that has
+// one: not of a file that is being rewritten.
+func TestHeldShared(t *testing.T) {
+	small := func(v int64) *mmvimage.Image {
+		return mmvimage.New(1).Cluster(9).InDom(1, "", "", insts("0:x0")...).Metric(many("m", 1, 1, v)).Metric(metric("n", 2, v))
+	}
+	for what, images := range map[string][2]*mmvimage.Image{
+		"small": {small(1), small(0)},
+		"large": {manyValues("x"), manyValues("x")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			b.put("f", images[0].Flags(mmvimage.NoPrefix))
+			b.put("g", images[1].Flags(mmvimage.NoPrefix))
+			b.start()
+			m, n := b.pmid("mmv.m"), b.pmid("mmv.n")
+			before := b.fetch(nil, m).Sets[0].NumVal
+			file, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
+			must(t, err)
+			_, err = file.WriteAt(make([]byte, 8), mmvimage.HdrG2)
+			must(t, err)
+			must(t, file.Close())
+			sets := b.fetch(nil, m, n).Sets
+			equal(t, "values of the other one", fmt.Sprint(sets[0].NumVal, sets[1].NumVal), fmt.Sprint(before, 1))
+			equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.m").InDom))), int(before))
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 // first of them is asked for: many never are. It is immutable.
 type plan struct {
 	slots    []slot            // by item
-	catalogs []*reader.Catalog // by file: whole, nil where that is not known
+	catalogs []*reader.Catalog // by file: whole, nil for one without values
 	shared   []sharedPlan
 }
 
@@ -68,10 +68,10 @@ func (s *session) plan(c *cluster) *plan {
 
 func (c *cluster) makePlan() *plan {
 	p := &plan{catalogs: make([]*reader.Catalog, len(c.files)), shared: make([]sharedPlan, len(c.shared)), slots: make([]slot, c.len())}
-	whole := true
 	for k, f := range c.files {
-		p.catalogs[k] = f.f.Whole()
-		whole = whole && (p.catalogs[k] != nil || f.f.Held)
+		if !f.f.Held { // it has no values: another's may be shown
+			p.catalogs[k] = f.f.Whole()
+		}
 	}
 	for i := range c.shared {
 		p.shared[i] = c.gather(p, &c.shared[i])
@@ -85,9 +85,7 @@ func (c *cluster) makePlan() *plan {
 			p.slots[i] = c.slot(p, int(it.file-1), it.metric)
 		}
 	}
-	if whole { // else a file has just changed, and so will the cluster
-		c.planned.Store(p)
-	}
+	c.planned.Store(p)
 	return p
 }
 

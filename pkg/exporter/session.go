@@ -25,6 +25,7 @@ type session struct {
 	began    uint64            // looks until that of Begin
 	again    uint64            // replies that were made anew
 	remarks  bool              // there are some that no status has
+	fresh    bool              // instances may have been read since Begin
 	restless map[string]uint64 // files that were replaced in one of them, and in which last
 
 	// Simple metrics of one file: slots, types and what was found there.
@@ -112,12 +113,14 @@ func (s *session) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
 	return c.desc(it, pmid), nil
 }
 
-// Instances is for pmda. Those of a large file may only now be read: so as at
-// the end of Fetch, the directory must be as quiet as it was.
+// Instances is for pmda. Those of a large file may have been read only now: then,
+// as at the end of Fetch, the directory must be as quiet as it was.
 func (s *session) Instances(id pcpwire.InDom) (pmda.Instances, error) {
 	for n := 1; ; n++ {
+		s.fresh, s.table = false, catalogTable{}
 		t, err := s.instances(id)
-		if n > tries || s.e.dir.Still(s.t.snap) {
+		lost := t == pmda.Instances(&s.table) && s.table.cat == nil
+		if n > tries || !lost && (!s.fresh || s.e.dir.Still(s.t.snap)) {
 			return t, err
 		}
 		s.End()
@@ -134,9 +137,12 @@ func (s *session) instances(id pcpwire.InDom) (pmda.Instances, error) {
 	case d == nil:
 		return nil, pcpwire.ErrInDom
 	case d.more != nil:
+		s.fresh = true // they are read when the Table is made
 		return mergedTable{c, d.more}, nil
 	}
+	known := c.files[d.file].f.Known()
 	s.table = c.single(d.file, d.index)
+	s.fresh = s.table.cat != known
 	s.found(c, d.file, s.table.cat)
 	return &s.table, nil
 }

@@ -141,6 +141,16 @@ func (c *cluster) exported(k int) (exported, not int) {
 	return f.len() - out, f.rejected + out
 }
 
+// outdated tells whether remarks on a file were found after its status was made.
+func (t *Table) outdated(f *file) bool {
+	known := f.f.Known()
+	if known == f.f.Catalog || f.cluster == 0 {
+		return false
+	}
+	c := t.clusters.at(f.cluster)
+	return c.known[c.index(f)].RemarkCount != known.RemarkCount
+}
+
 // cleanly is the status of a file of which there is nothing to say.
 const cleanly = "loaded"
 

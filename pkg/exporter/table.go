@@ -155,8 +155,8 @@ func (t mergedTable) At(i int) (int32, []byte) {
 	return in.id, t.c.instanceName(in.file, in.name)
 }
 
-// catalogTable is an indom of one file as pmda sees it. A file that is no longer
-// what it was may have no Catalog, and no instances then.
+// catalogTable is an indom of one file as pmda sees it. Without a Catalog, that is
+// no longer what it was, and there are no instances.
 type catalogTable struct {
 	cat   *reader.Catalog
 	insts []reader.Instance

@@ -205,10 +205,10 @@ func (c *Catalog) Memory() int {
 	return text + 44*len(c.Metrics) + 20*len(c.InDoms) + 8*len(c.instances) + 8*len(c.values) + 16*len(c.Labels)
 }
 
-// Equal tells whether two Catalogs say the same.
+// Equal tells whether two Catalogs say the same, as far as they have been read.
 func (c *Catalog) Equal(o *Catalog) bool {
 	return c == o || c.Header == o.Header && c.Size == o.Size && slices.EqualFunc(c.text, o.text, bytes.Equal) &&
 		slices.Equal(c.TOC, o.TOC) && slices.Equal(c.Metrics, o.Metrics) && slices.Equal(c.values, o.values) &&
 		slices.Equal(c.InDoms, o.InDoms) && slices.Equal(c.instances, o.instances) &&
-		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount
+		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount && c.rest.same(o.rest)
 }

@@ -24,6 +24,7 @@ type File struct {
 
 	completing sync.Mutex // held while whole is found
 	whole      atomic.Pointer[Catalog]
+	failed     atomic.Bool // it could not be found, and is not looked for again
 }
 
 // unmap lets go of the file's memory.

@@ -9,23 +9,27 @@ import (
 )
 
 // Whole returns the file's Catalog with its instances and where its values lie,
-// nil where that cannot be found out any more: the file is not what it was. Of a
-// file of many values both are read when they are first asked for: its Catalog
-// has neither, and none of the Remarks on them. A Held file has what was found
-// before.
+// nil where that cannot be found out any more: the file is not what it was, and the
+// next Look will see to that. Of a file of many values both are read when they are
+// first asked for: its Catalog has neither, and none of the Remarks on them. That is
+// done once for each File; a Held one has what was found before, or nil.
 func (f *File) Whole() *Catalog {
 	if f.Catalog.rest == nil {
 		return f.Catalog
 	}
-	if c := f.whole.Load(); c != nil {
+	if c := f.whole.Load(); c != nil || f.Held || f.failed.Load() {
 		return c
 	}
 	f.completing.Lock()
 	defer f.completing.Unlock()
-	if c := f.whole.Load(); c != nil {
+	if c := f.whole.Load(); c != nil || f.failed.Load() {
 		return c
 	}
 	c := f.complete()
+	if c == nil {
+		f.failed.Store(true)
+		f.suspect()
+	}
 	f.whole.Store(c)
 	return c
 }
@@ -56,7 +60,7 @@ func (f *File) same(c *Catalog) bool {
 	defer f.completing.Unlock()
 	known := f.whole.Load()
 	if known == nil {
-		return true
+		return !f.failed.Load()
 	}
 	now := f.complete()
 	return now != nil && now.Equal(known)
@@ -82,6 +86,9 @@ func (f *File) complete() *Catalog {
 	var c *Catalog
 	read := func() (ok bool) {
 		defer f.guard(debug.SetPanicOnFault(true), &ok)
+		if !f.current() {
+			return false
+		}
 		c, err = f.Catalog.rest.complete(img, func(off uint64) uint64 { return word(f.m.at(uint32(off))) })
 		return err == nil && f.current()
 	}
@@ -109,8 +116,8 @@ var errOther = errors.New("another file")
 
 // complete returns the Catalog with what was left out of it: the instances, from
 // m, and where the values lie. word returns the 8 bytes at an offset in the
-// section of the values; it is called once for each. Names that use more of the
-// file than it has make no whole file wrong any more: instances are left out.
+// section of the values; it is called once for each. Names that together are longer
+// than the file make it wrong as a whole no more: instances are left out.
 func (p *parser) complete(m image, word func(off uint64) uint64) (*Catalog, error) {
 	c, q := *p.c, *p
 	c.rest, c.Metrics, c.InDoms, c.Remarks = nil, slices.Clone(c.Metrics), slices.Clone(c.InDoms), slices.Clone(c.Remarks)
@@ -127,7 +134,6 @@ func (p *parser) complete(m image, word func(off uint64) uint64) (*Catalog, erro
 		}
 		c.InDoms[i].n = uint32(len(c.instances)) - c.InDoms[i].first
 	}
-	q.bound()
 	if err := (*FormatError)(nil); errors.As(q.overlap, &err) {
 		q.remarkError(err)
 	}
@@ -136,4 +142,12 @@ func (p *parser) complete(m image, word func(off uint64) uint64) (*Catalog, erro
 	}
 	q.keep()
 	return &c, nil
+}
+
+// same tells whether what is left to be read lies where it does for o.
+func (p *parser) same(o *parser) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	return p.section == o.section && slices.EqualFunc(p.domain, o.domain, func(a, b domain) bool { return a.off == b.off && a.n == b.n })
 }

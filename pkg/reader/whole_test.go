@@ -169,6 +169,80 @@ func TestWholeRewritten(t *testing.T) {
 	}
 }
 
+// TestWholeMoved checks that a file of which an indom says that it has other
+// instances, and nothing else, is found to be another.
+func TestWholeMoved(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		for what, change := range map[string]func(b []byte, l mmvimage.Layout){
+			"count": func(b []byte, l mmvimage.Layout) {
+				mmvimage.PutU32(b, l.InDom(0)+mmvimage.InDomCount, 2000)
+			},
+			"offset": func(b []byte, l mmvimage.Layout) {
+				mmvimage.PutU32(b, l.InDom(0)+mmvimage.InDomCount, 2999)
+				mmvimage.PutU64(b, l.InDom(0)+mmvimage.InDomOffset, l.Instance(1))
+			},
+		} {
+			b, img := largeImage(2)
+			d, f := loadLarge(t, b)
+			if before && f.Whole() == nil {
+				t.Fatal("not found")
+			}
+			l := img.Layout()
+			change(b, l)
+			want, err := Parse(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f2, err := os.OpenFile(filepath.Join(d.Path(), "a"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f2.WriteAt(b[l.InDom(0):l.InDom(1)], int64(l.InDom(0))); err != nil {
+				t.Fatal(err)
+			}
+			_ = f2.Close()
+			c := d.Look().Files[0].Whole()
+			if c == nil {
+				t.Fatal("not found")
+			}
+			got, all := c.Instances(&c.InDoms[0]), want.Instances(&want.InDoms[0])
+			if len(got) != len(all) || got[0].Internal != all[0].Internal {
+				t.Errorf("%s, read before %v: %d instances from %d on, want %d from %d on", what, before, len(got), got[0].Internal, len(all), all[0].Internal)
+			}
+			refs, wantRefs := c.Values(&c.Metrics[0]), want.Values(&want.Metrics[0])
+			if refs.Len() != wantRefs.Len() {
+				t.Errorf("%s, read before %v: %d values, want %d", what, before, refs.Len(), wantRefs.Len())
+			}
+		}
+	}
+}
+
+// TestWholeOnce checks that what could not be read of a file is not looked for
+// again, whatever has become of it meanwhile, but that the next Look makes it
+// another.
+func TestWholeOnce(t *testing.T) {
+	b, _ := largeImage(1)
+	d, f := loadLarge(t, b)
+	name := filepath.Join(d.Path(), "a")
+	rename := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(name, name+".old")
+	if f.Whole() != nil {
+		t.Error("read")
+	}
+	rename(name+".old", name)
+	if f.Whole() != nil {
+		t.Error("read when it was there again")
+	}
+	s := d.Look()
+	if len(s.Files) != 1 || s.Files[0] == f || s.Files[0].Whole() == nil {
+		t.Error("not read anew")
+	}
+}
+
 // TestWholeHeld checks that the instances of a file that is being rewritten are
 // those from before, if they were known.
 func TestWholeHeld(t *testing.T) {
