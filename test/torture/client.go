@@ -133,6 +133,21 @@ func toStrings(pdu pcpwire.PDU) []string {
 	return out
 }
 
+// desc is the descriptor of a metric, nil for none.
+func (c *client) desc(pmid pcpwire.PMID) *pcpwire.Desc {
+	d, _ := c.ask(&pcpwire.DescReq{PMID: pmid}).(*pcpwire.Desc)
+	return d
+}
+
+// instances are those of an indom; they are valid until the next request.
+func (c *client) instances(d pcpwire.InDom) []pcpwire.InstanceEntry {
+	in, _ := c.ask(&pcpwire.InstanceReq{InDom: d, Inst: pcpwire.InstNull}).(*pcpwire.Instance)
+	if in == nil {
+		return nil
+	}
+	return in.Entries
+}
+
 // fetch returns a value set for each pmid, or nil when the connection is lost.
 func (c *client) fetch(pmids []pcpwire.PMID) []pcpwire.ValueSet {
 	pdu := c.ask(&pcpwire.Fetch{PMIDs: pmids})

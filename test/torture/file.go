@@ -110,11 +110,13 @@ func (c *contents) instances(item uint32) []int32 {
 	return c.insts
 }
 
+func instanceName(inst int32) string { return fmt.Sprintf("n%d", inst) }
+
 func (c *contents) image() *mmvimage.Image {
 	img := mmvimage.New(c.version).Cluster(c.cluster).Flags(c.flags).PID(c.pid).Gap(c.gap).Generation(c.gen)
 	insts := make([]mmvimage.Inst, 0, len(c.insts))
 	for _, i := range c.insts {
-		insts = append(insts, mmvimage.Inst{ID: i, Name: fmt.Sprintf("n%d", i)})
+		insts = append(insts, mmvimage.Inst{ID: i, Name: instanceName(i)})
 	}
 	if slices.ContainsFunc(c.items, func(i uint32) bool { return i >= eachFrom }) {
 		img.InDom(1, "", "", insts...)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"pmdammv/test/mmvimage"
@@ -43,6 +45,16 @@ func rewriters() map[string]func(a *actor, c *contents) error {
 	}
 }
 
+// largeRewriters write files of so many values that the agent reads them, and the instances, when they are asked for.
+func largeRewriters() map[string]func(a *actor, c *contents) error {
+	w := rewriters()
+	ways := []func(a *actor, c *contents) error{w["writer"], w["republic"], w["renamer"]}
+	return map[string]func(a *actor, c *contents) error{
+		"large":       func(a *actor, c *contents) error { return ways[a.rng.IntN(len(ways))](a, c) },
+		"largemapper": w["mapper"],
+	}
+}
+
 func pause(microseconds int) {
 	if microseconds > 0 {
 		time.Sleep(time.Duration(microseconds) * time.Microsecond)
@@ -57,6 +69,12 @@ func newRewritten(s *stage, name string) (watched, error) {
 		c.addItem(item%7 + item/7*eachFrom + 7*rng.Uint32N(60))
 	}
 	c.setInsts(3, rng)
+	if strings.HasPrefix(name, "large") {
+		for item := range uint32(80) {
+			c.addItem(eachFrom + item)
+		}
+		c.setInsts(55, rng)
+	}
 	return watched{file: name, c: c, flux: &flux{}}, mmvimage.Write(s.mmv+"/"+name, c.image().Build())
 }
 
@@ -96,6 +114,10 @@ func flood(a *actor) {
 		switch {
 		case n%50 == 0:
 			a.askAll(all)
+		case n%50 == 2:
+			if p := k.checkInstances(a.c); p != "" {
+				a.fail(wrong, k.file, "%s", p)
+			}
 		case n%500 == 1:
 			if p := k.find(a.c); p != "" {
 				a.fail(wrong, k.file, "%s", p)
@@ -170,6 +192,7 @@ func (s *stage) rewriteInTurn(d time.Duration) error {
 		return err
 	}
 	all, always := rewriters(), s.watched
+	maps.Copy(all, largeRewriters())
 	for name, write := range all {
 		w, err := newRewritten(s, name)
 		if err != nil {

@@ -172,6 +172,7 @@ func (s *stage) count() {
 type watcher struct {
 	watched
 	pmids []pcpwire.PMID
+	indom pcpwire.InDom
 	last  map[uint32]uint32 // mark by identity
 }
 
@@ -191,6 +192,25 @@ func (w *watcher) find(c *client) string {
 		case w.pmids[i] != pmid:
 			return fmt.Sprintf("%s was %v and is %v", name, w.pmids[i], pmid)
 		}
+		if pmid.Item() >= eachFrom {
+			if d := c.desc(pmid); d != nil {
+				w.indom = d.InDom
+			}
+		}
+	}
+	return ""
+}
+
+// checkInstances says what is wrong with the instances and their names, "" for nothing.
+func (w *watcher) checkInstances(c *client) string {
+	list := c.instances(w.indom)
+	for _, in := range list {
+		if string(in.Name) != instanceName(in.Inst) || !slices.Contains(w.c.insts, in.Inst) {
+			return fmt.Sprintf("%v: instance %d is %q", w.indom, in.Inst, in.Name)
+		}
+	}
+	if n := len(list); c.err == nil && n != len(w.c.insts) && (w.live || n > 0) {
+		return fmt.Sprintf("%v has %d instances, not %d", w.indom, n, len(w.c.insts))
 	}
 	return ""
 }
