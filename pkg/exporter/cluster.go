@@ -53,7 +53,6 @@ type cluster struct {
 	trees    []*pmda.Tree        // by file: names, where some are excluded
 	hidden   []hidden            // by file: what others' values and instances are shown for; nil where none
 	status   []string            // by file: as in file.status
-	known    []*reader.Catalog   // by file: whose remarks that has
 	clean    bool                // nothing else is said of any
 	sums
 
@@ -286,10 +285,9 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed, was *clu
 	}
 	c.labels = c.hashLabels(seed)
 	c.hide()
-	c.status, c.known = make([]string, len(c.files)), make([]*reader.Catalog, len(c.files))
+	c.status = make([]string, len(c.files))
 	c.clean = true
-	for k, f := range c.files {
-		c.known[k] = f.f.Known()
+	for k := range c.files {
 		c.status[k] = c.loadedStatus(k, true)
 		c.clean = c.clean && c.status[k] == cleanly
 	}

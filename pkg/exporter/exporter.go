@@ -162,17 +162,8 @@ func (e *Exporter) Refresh() {
 func (e *Exporter) look() (looks uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.refresh(false)
+	e.refresh()
 	return e.dir.Looks()
-}
-
-// restate is look when there may be more to be said of files that have not changed.
-func (e *Exporter) restate() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t := e.table.Load(); slices.ContainsFunc(t.list, t.outdated) {
-		e.refresh(true)
-	}
 }
 
 // afterwards does what looks have left to be done when nobody waits for it.
@@ -202,8 +193,7 @@ func (e *Exporter) Rescan() {
 	e.Refresh()
 }
 
-// refresh publishes what has changed, or in any case.
-func (e *Exporter) refresh(anyway bool) {
+func (e *Exporter) refresh() {
 	t := e.table.Load()
 	var snap *reader.Snapshot
 	if e.forced.Swap(false) {
@@ -212,7 +202,7 @@ func (e *Exporter) refresh(anyway bool) {
 	} else {
 		snap = e.dir.Look()
 	}
-	if t == nil || t.snap != snap || t.forcing != e.forcing || anyway {
+	if t == nil || t.snap != snap || t.forcing != e.forcing {
 		e.publish(t, snap)
 		e.replaced = true
 	}
@@ -243,10 +233,7 @@ func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	e.reg.counter++
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
 	if old != nil {
-		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads
-		if old.snap != snap || old.forcing != e.forcing {
-			next.reloads++
-		}
+		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1
 		next.clusters.own = 0
 	}
 	touched := map[uint32]bool{}
@@ -299,9 +286,6 @@ func (e *Exporter) take(old *Table, snap *reader.Snapshot, touched map[uint32]bo
 			was = was[1:]
 			if o.f == f {
 				list[i] = o
-				if old.outdated(o) {
-					touched[o.cluster] = true
-				}
 				continue
 			}
 		}
@@ -331,10 +315,7 @@ func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
 	delete(e.failed, f.Name)
 	n, o := &file{f: f}, e.byName[f.Name]
 	n.unmapped = f.Catalog.Header.Flags&reader.FlagProcess != 0 && time.Now().Before(e.patience) && f.Unmapped()
-	if o != nil && o.f.Known() != o.f.Catalog {
-		f.Whole() // as it will be asked for, too
-	}
-	if o == nil || !o.f.Known().Equal(f.Known()) {
+	if o == nil || o.cat != f.Catalog && !o.cat.Equal(f.Catalog) {
 		n.source = newSource(f.Name, f.Catalog, e.opts.SanitizeNames)
 	} else {
 		n.source = o.source

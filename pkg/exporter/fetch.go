@@ -237,7 +237,7 @@ func (s *session) fetchOne(p pcpwire.PMID, c *cluster, pl *plan, it item, profil
 	}
 	s.vals.Reset()
 	s.wants = append(s.wants[:0], reader.Want{Type: m.Type, Refs: refs})
-	loaded := pl.catalogs[k] != nil && !skip[f.f.Name] && f.f.Load(s.wants, &s.vals)
+	loaded := pl.layouts[k] != nil && !skip[f.f.Name] && f.f.Load(s.wants, &s.vals)
 	switch n := len(s.vals.Insts); {
 	case n > 0:
 		s.encode(p, m.Type, 0, n, b)
@@ -295,7 +295,7 @@ func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs reader.Refs,
 		found := false
 		if _, d := s.t.indom(pcpwire.NewInDom(s.t.domain, c.indomNumber(k, uint32(m.Serial)))); d != nil {
 			filter := profile.Filter(pcpwire.NewInDom(s.t.domain, d.number))
-			insts, _ := s.instances(pcpwire.NewInDom(s.t.domain, d.number))
+			insts, _ := s.Instances(pcpwire.NewInDom(s.t.domain, d.number))
 			for i := insts.Len() - 1; i >= 0 && !found; i-- {
 				last, _ = insts.At(i)
 				found = filter.Includes(last)

@@ -306,32 +306,16 @@ func (c *cluster) clash(insts map[int32]mergedInstance, k int, index int32) bool
 }
 
 // instances are those of an indom of file k; index may be -1.
-func (c *cluster) instances(k int, index int32) []reader.Instance { return c.single(k, index).insts }
-
-// single is an indom of file k as pmda sees it; index may be -1.
-func (c *cluster) single(k int, index int32) catalogTable {
-	f := c.files[k].f
+func (c *cluster) instances(k int, index int32) []reader.Instance {
 	if index < 0 {
-		return catalogTable{cat: f.Catalog}
+		return nil
 	}
-	cat := f.Whole()
-	switch {
-	case cat != nil:
-		return catalogTable{cat, cat.Instances(&cat.InDoms[index])}
-	case f.Held:
-		return catalogTable{cat: f.Catalog} // nobody has seen any before
-	default:
-		return catalogTable{}
-	}
-}
-
-// instanceName is the name of one of those of file k.
-func (c *cluster) instanceName(k int, name reader.Text) []byte {
-	return c.files[k].f.Whole().Text(name) // they are from there, so that it is known
+	cat := c.files[k].cat
+	return cat.Instances(&cat.InDoms[index])
 }
 
 func (c *cluster) sameInstance(have mergedInstance, k int, in reader.Instance) bool {
-	return bytes.Equal(c.instanceName(have.file, have.name), c.instanceName(k, in.External))
+	return bytes.Equal(c.files[have.file].cat.Text(have.name), c.files[k].cat.Text(in.External))
 }
 
 // unite finds the instances of a union, by file. One that has several names has

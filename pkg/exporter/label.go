@@ -135,8 +135,11 @@ func (c *cluster) table(d *indom) pmda.Instances {
 	if d.more != nil {
 		return mergedTable{c, d.more}
 	}
-	t := c.single(d.file, d.index)
-	return &t
+	t := &catalogTable{cat: c.files[d.file].cat}
+	if d.index >= 0 {
+		t.insts = t.cat.Instances(&t.cat.InDoms[d.index])
+	}
+	return t
 }
 
 // Labels is for pmda.

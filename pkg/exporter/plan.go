@@ -10,9 +10,9 @@ import (
 // plan says where the values of a cluster's metrics are. It is made when the
 // first of them is asked for: many never are. It is immutable.
 type plan struct {
-	slots    []slot            // by item
-	catalogs []*reader.Catalog // by file: whole, nil for one without values
-	shared   []sharedPlan
+	slots   []slot // by item
+	layouts []*reader.Layout
+	shared  []sharedPlan
 }
 
 // slot says how to read a metric, in 8 bytes, since for a large fetch the
@@ -59,19 +59,15 @@ func (s *session) plan(c *cluster) *plan {
 	if s.e.opts.Published != nil {
 		s.e.opts.Published() // what it takes to make one is garbage, too
 	}
-	p := c.makePlan()
-	for k, cat := range p.catalogs {
-		s.found(c, k, cat)
-	}
-	return p
+	return c.makePlan()
 }
 
 func (c *cluster) makePlan() *plan {
-	p := &plan{catalogs: make([]*reader.Catalog, len(c.files)), shared: make([]sharedPlan, len(c.shared)), slots: make([]slot, c.len())}
+	p := &plan{layouts: make([]*reader.Layout, len(c.files)), shared: make([]sharedPlan, len(c.shared)), slots: make([]slot, c.len())}
+	whole := true
 	for k, f := range c.files {
-		if !f.f.Held { // it has no values: another's may be shown
-			p.catalogs[k] = f.f.Whole()
-		}
+		p.layouts[k] = f.f.Layout()
+		whole = whole && (p.layouts[k] != nil || f.f.Held)
 	}
 	for i := range c.shared {
 		p.shared[i] = c.gather(p, &c.shared[i])
@@ -85,7 +81,9 @@ func (c *cluster) makePlan() *plan {
 			p.slots[i] = c.slot(p, int(it.file-1), it.metric)
 		}
 	}
-	c.planned.Store(p)
+	if whole { // else a file has just changed, and so will the cluster
+		c.planned.Store(p)
+	}
 	return p
 }
 
@@ -117,11 +115,10 @@ func (c *cluster) slot(p *plan, k int, m uint32) slot {
 
 // refs are the slots of metric m of file k, none where they are not known.
 func (p *plan) refs(k int, m uint32) reader.Refs {
-	cat := p.catalogs[k]
-	if cat == nil {
+	if p.layouts[k] == nil {
 		return reader.Refs{}
 	}
-	return cat.Values(&cat.Metrics[m])
+	return p.layouts[k].Refs(m)
 }
 
 // gather finds the values of a shared metric in the order of its indom. Of an

@@ -24,8 +24,6 @@ type session struct {
 
 	began    uint64            // looks until that of Begin
 	again    uint64            // replies that were made anew
-	remarks  bool              // there are some that no status has
-	fresh    bool              // instances may have been read since Begin
 	restless map[string]uint64 // files that were replaced in one of them, and in which last
 
 	// Simple metrics of one file: slots, types and what was found there.
@@ -40,7 +38,7 @@ func (e *Exporter) Open() pmda.Session {
 	return &session{e: e, restless: map[string]uint64{}}
 }
 
-func (s *session) Close() { s.After() }
+func (s *session) Close() { s.e.afterwards() }
 
 func (s *session) Begin() pmda.Changes {
 	s.began = s.e.look() // later ones may already have begun for others
@@ -54,21 +52,7 @@ func (s *session) End() {
 	s.e.dir.Release()
 }
 
-func (s *session) After() {
-	if s.remarks {
-		s.remarks = false
-		s.e.restate()
-	}
-	s.e.afterwards()
-}
-
-// found is told what turned out to be the whole Catalog of file k: there may be
-// remarks in it that are not yet part of the file's status.
-func (s *session) found(c *cluster, k int, cat *reader.Catalog) {
-	if cat != nil && cat.RemarkCount != c.known[k].RemarkCount {
-		s.remarks = true // the Exporter must not be locked before End
-	}
-}
+func (s *session) After() { s.e.afterwards() }
 
 func (s *session) PMID(name []byte) (pcpwire.PMID, error) { return s.t.space.pmid(name) }
 
@@ -113,22 +97,7 @@ func (s *session) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
 	return c.desc(it, pmid), nil
 }
 
-// Instances is for pmda. Those of a large file may have been read only now: then,
-// as at the end of Fetch, the directory must be as quiet as it was.
 func (s *session) Instances(id pcpwire.InDom) (pmda.Instances, error) {
-	for n := 1; ; n++ {
-		s.fresh, s.table = false, catalogTable{}
-		t, err := s.instances(id)
-		lost := t == pmda.Instances(&s.table) && s.table.cat == nil
-		if n > tries || !lost && (!s.fresh || s.e.dir.Still(s.t.snap)) {
-			return t, err
-		}
-		s.End()
-		s.Begin()
-	}
-}
-
-func (s *session) instances(id pcpwire.InDom) (pmda.Instances, error) {
 	if id == pcpwire.NewInDom(s.t.domain, fileIndom) && s.e.opts.FileMetrics != FileMetricsOff {
 		return s.t.files, nil
 	}
@@ -137,13 +106,13 @@ func (s *session) instances(id pcpwire.InDom) (pmda.Instances, error) {
 	case d == nil:
 		return nil, pcpwire.ErrInDom
 	case d.more != nil:
-		s.fresh = true // they are read when the Table is made
 		return mergedTable{c, d.more}, nil
 	}
-	known := c.files[d.file].f.Known()
-	s.table = c.single(d.file, d.index)
-	s.fresh = s.table.cat != known
-	s.found(c, d.file, s.table.cat)
+	cat := c.files[d.file].cat
+	s.table = catalogTable{cat, nil}
+	if d.index >= 0 {
+		s.table.insts = cat.Instances(&cat.InDoms[d.index])
+	}
 	return &s.table, nil
 }
 

@@ -141,23 +141,13 @@ func (c *cluster) exported(k int) (exported, not int) {
 	return f.len() - out, f.rejected + out
 }
 
-// outdated tells whether remarks on a file were found after its status was made.
-func (t *Table) outdated(f *file) bool {
-	known := f.f.Known()
-	if known == f.f.Catalog || f.cluster == 0 {
-		return false
-	}
-	c := t.clusters.at(f.cluster)
-	return c.known[c.index(f)].RemarkCount != known.RemarkCount
-}
-
 // cleanly is the status of a file of which there is nothing to say.
 const cleanly = "loaded"
 
 // loadedStatus is what there is to say of file k; values says whether that
 // includes that other files have values of the same instances.
 func (c *cluster) loadedStatus(k int, values bool) string {
-	f, known := c.files[k], c.known[k]
+	f := c.files[k]
 	_, n := c.exported(k)
 	var h hidden
 	if c.hidden != nil {
@@ -166,7 +156,7 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 			h.values, h.by = 0, 0
 		}
 	}
-	if n == 0 && known.RemarkCount == 0 && h == (hidden{}) && !f.unmapped {
+	if n == 0 && f.cat.RemarkCount == 0 && h == (hidden{}) && !f.unmapped {
 		return cleanly
 	}
 	b := statusBuilder{sep: ": "}
@@ -193,9 +183,9 @@ func (c *cluster) loadedStatus(k int, values bool) string {
 	if f.unmapped {
 		b.say("process %d does not map it", f.cat.Header.Process)
 	}
-	if r := known.RemarkCount; r > 0 {
+	if r := f.cat.RemarkCount; r > 0 {
 		b.say("%d entr%s of it not used", r, map[bool]string{true: "y", false: "ies"}[r == 1])
-		for _, r := range known.Remarks {
+		for _, r := range f.cat.Remarks {
 			b.say("%v", r)
 		}
 	}
@@ -237,7 +227,7 @@ func (e otherName) String() string {
 	o := e.u.insts[e.u.byID[e.in.Internal]]
 	there := e.c.files[o.file]
 	return fmt.Sprintf("%d of indom %d is %q here and %q in %q", e.in.Internal, e.serial,
-		e.c.instanceName(e.k, e.in.External), e.c.instanceName(o.file, o.name), there.f.Name)
+		e.c.files[e.k].cat.Text(e.in.External), there.cat.Text(o.name), there.f.Name)
 }
 
 // tellChanges makes events of what the directory has reported, and of files

@@ -152,11 +152,10 @@ func (t mergedTable) Len() int { return len(t.m.insts) }
 
 func (t mergedTable) At(i int) (int32, []byte) {
 	in := &t.m.insts[i]
-	return in.id, t.c.instanceName(in.file, in.name)
+	return in.id, t.c.files[in.file].cat.Text(in.name)
 }
 
-// catalogTable is an indom of one file as pmda sees it. Without a Catalog, that is
-// no longer what it was, and there are no instances.
+// catalogTable is an indom of one file as pmda sees it.
 type catalogTable struct {
 	cat   *reader.Catalog
 	insts []reader.Instance

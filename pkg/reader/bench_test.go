@@ -134,10 +134,10 @@ func BenchmarkLoad(b *testing.B) {
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			_, f := loadOne(b, bb.img)
-			c := f.Whole()
+			l := f.Layout()
 			var ws []reader.Want
 			for i := range f.Catalog.Metrics {
-				ws = append(ws, reader.Want{Type: f.Catalog.Metrics[i].Type, Refs: c.Values(&c.Metrics[i])})
+				ws = append(ws, reader.Want{Type: f.Catalog.Metrics[i].Type, Refs: l.Refs(uint32(i))})
 			}
 			var v reader.Values
 			b.ReportAllocs()

@@ -136,7 +136,7 @@ type Catalog struct {
 	instLabels []uint32   // instance labels, by identity and instance
 	text       [][]byte   // pieces: length byte and text, one after the other
 	live       [2]uint64  // from where to where values, and strings, are live
-	rest       *parser    // finds instances and values, when they are asked for; nil: it has
+	lazy       *parser    // finds the values, when one is asked for; nil: it has
 }
 
 // MaxRemarks bounds Catalog.Remarks.
@@ -155,7 +155,7 @@ func (c *Catalog) Text(t Text) []byte {
 
 // Values returns where the values of m lie, in the order of its indom's
 // instances, at most one for each. (The Catalog of a File may not know: see
-// File.Whole.)
+// File.Layout.)
 func (c *Catalog) Values(m *Metric) Refs {
 	n := m.n &^ listed
 	switch {
@@ -171,8 +171,7 @@ func (c *Catalog) Values(m *Metric) Refs {
 }
 
 // Instances returns the named instances of d in the order of the file, no
-// internal id twice. The slice belongs to the Catalog. (As to that of a File,
-// see File.Whole.)
+// internal id twice. The slice belongs to the Catalog.
 func (c *Catalog) Instances(d *InDom) []Instance {
 	return c.instances[d.first : d.first+d.n : d.first+d.n]
 }
@@ -205,10 +204,10 @@ func (c *Catalog) Memory() int {
 	return text + 44*len(c.Metrics) + 20*len(c.InDoms) + 8*len(c.instances) + 8*len(c.values) + 16*len(c.Labels)
 }
 
-// Equal tells whether two Catalogs say the same, as far as they have been read.
+// Equal tells whether two Catalogs say the same.
 func (c *Catalog) Equal(o *Catalog) bool {
 	return c == o || c.Header == o.Header && c.Size == o.Size && slices.EqualFunc(c.text, o.text, bytes.Equal) &&
 		slices.Equal(c.TOC, o.TOC) && slices.Equal(c.Metrics, o.Metrics) && slices.Equal(c.values, o.values) &&
 		slices.Equal(c.InDoms, o.InDoms) && slices.Equal(c.instances, o.instances) &&
-		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount && c.rest.same(o.rest)
+		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount
 }

@@ -56,10 +56,4 @@
 // copy; live words are loaded once each, and ranges are checked on the loaded
 // value. Memory that stops existing (the file was truncated) is a fault that is
 // caught, and the file is then without values.
-//
-// # Large files
-//
-// Of a file of 4096 values or more, instances and the references of values are
-// read when one of them is asked for (File.Whole): most of the time that such a
-// file takes is theirs, and a list of names needs neither.
 package reader

@@ -153,7 +153,7 @@ func (d *Dir) pend(e *entry, id fileID, generation uint64, err error) {
 	e.id = id
 	if old != nil {
 		if !old.Held {
-			old = old.hold()
+			old = &File{Name: e.name, Catalog: old.Catalog, Held: true}
 			until = time.Now().Add(heldFor)
 			d.held = append(d.held, e)
 		} else if generation != 0 && generation != e.flux {

@@ -41,18 +41,18 @@ func ExampleDir() {
 	var values reader.Values // used again for the next answer
 	dir.Acquire()            // nothing is unmapped until Release
 	for _, f := range snapshot.Files {
-		catalog := f.Whole()
-		if catalog == nil {
+		layout := f.Layout()
+		if layout == nil {
 			continue // it is being rewritten
 		}
-		for i := range catalog.Metrics {
-			m := &catalog.Metrics[i]
+		for i := range f.Catalog.Metrics {
+			m := &f.Catalog.Metrics[i]
 			values.Reset()
-			if !f.Load([]reader.Want{{Type: m.Type, Refs: catalog.Values(m)}}, &values) {
+			if !f.Load([]reader.Want{{Type: m.Type, Refs: layout.Refs(uint32(i))}}, &values) {
 				continue // it no longer is what it was
 			}
 			for k, bits := range values.Bits {
-				fmt.Printf("%s.%s[%d] ", f.Name, catalog.Text(m.Name), values.Insts[k])
+				fmt.Printf("%s.%s[%d] ", f.Name, f.Catalog.Text(m.Name), values.Insts[k])
 				if m.Type == reader.TypeString {
 					fmt.Printf("%q\n", values.String(bits))
 				} else {

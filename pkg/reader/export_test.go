@@ -28,23 +28,12 @@ func (d *Dir) Watches() (watches, entries, polled, processes int) {
 
 // ParseSparse is Parse of an image with only filled bytes that are not holes.
 func ParseSparse(data []byte, filled uint64) (*Catalog, error) {
-	return parse(image{data: data, size: uint64(len(data))}, filled, never)
+	return parse(image{data: data, size: uint64(len(data))}, filled, &scratch{})
 }
 
 // ParseParts is Parse of an image that is read in parts.
 func ParseParts(data []byte) (*Catalog, error) {
-	return parse(image{size: uint64(len(data)), src: memory(data), windows: &[streams]window{}}, uint64(len(data)), never)
-}
-
-// ParseLater is ParseParts in two steps, however few the values are.
-func ParseLater(data []byte) (*Catalog, error) {
-	m := image{size: uint64(len(data)), src: memory(data), windows: &[streams]window{}}
-	c, err := parse(m, m.size, 0)
-	if err != nil {
-		return nil, err
-	}
-	forget(m.windows)
-	return c.rest.complete(m, func(off uint64) uint64 { return native.Uint64(data[off:]) })
+	return parse(image{size: uint64(len(data)), src: memory(data), windows: &[streams]window{}}, uint64(len(data)), &scratch{})
 }
 
 // memory is a source of an image.
@@ -53,9 +42,17 @@ type memory []byte
 func (m memory) readAt(b []byte, off uint64) (int, error) { return copy(b, m[off:]), nil }
 func (m memory) readAll() ([]byte, error)                 { return m, nil }
 
-// SameRemarks tells whether two Catalogs have the same remarks.
-func SameRemarks(c, o *Catalog) bool {
-	return slices.EqualFunc(c.Remarks, o.Remarks, func(a, b *FormatError) bool { return *a == *b })
+// SameNow is Equal of a Catalog and of one that may not know its values.
+func SameNow(c, o *Catalog) bool {
+	if o.lazy == nil {
+		return c.Equal(o) && slices.EqualFunc(c.Remarks, o.Remarks, func(a, b *FormatError) bool { return *a == *b })
+	}
+	known := *c
+	known.Metrics, known.values, known.RemarkCount = slices.Clone(c.Metrics), nil, o.RemarkCount
+	for i := range known.Metrics {
+		known.Metrics[i].first, known.Metrics[i].n = 0, 0
+	}
+	return known.Equal(o)
 }
 
 // WatchEvents is what Watch does with the events of w, which is none of the

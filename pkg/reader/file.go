@@ -22,9 +22,8 @@ type File struct {
 	pid    int32 // of the writer, as this process sees it; 0: not checked
 	marked atomic.Bool
 
-	completing sync.Mutex // held while whole is found
-	whole      atomic.Pointer[Catalog]
-	failed     atomic.Bool // it could not be found, and is not looked for again
+	laying sync.Mutex // of what follows
+	laid   *Layout    // of a Catalog without one
 }
 
 // unmap lets go of the file's memory.

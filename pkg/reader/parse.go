@@ -22,36 +22,28 @@ const MaxImage = math.MaxUint32
 // indoms or instances section does not lie inside it. Anything smaller is left
 // out by itself and told in Catalog.Remarks.
 func Parse(data []byte) (*Catalog, error) {
-	return parse(image{data: data, size: uint64(len(data))}, uint64(len(data)), never)
+	return parse(image{data: data, size: uint64(len(data))}, uint64(len(data)), &scratch{})
 }
 
-const (
-	manyValues = 4096 // from so many on they and the instances are read when they are asked for
-	never      = math.MaxInt32
-)
+// manyValues is from how many values on they are not looked at, in a file that
+// is read in parts, before one of them is asked for.
+const manyValues = 4096
 
 // parse is Parse of an image of which only filled bytes are not holes: a sparse
-// file must not make us take the memory it does not take itself. If it has many
-// values, they and the instances are left for complete.
-func parse(m image, filled uint64, many int32) (*Catalog, error) {
+// file must not make us take the memory it does not take itself.
+func parse(m image, filled uint64, s *scratch) (*Catalog, error) {
 	p := &parser{image: m, c: &Catalog{}}
 	if err := p.header(); err != nil {
 		return nil, err
 	}
-	return p.parse(filled, many, &scratch{})
+	return p.parse(filled, s)
 }
 
 // parse is parse after the header.
-func (p *parser) parse(filled uint64, many int32, s *scratch) (*Catalog, error) {
+func (p *parser) parse(filled uint64, s *scratch) (*Catalog, error) {
 	p.filled, p.scratch, p.c.Size = filled, s, p.size
 	p.last = p.last[:0]
-	if err := p.toc(); err != nil || p.err != nil {
-		return nil, cmp.Or(p.err, err)
-	}
-	if p.section[SectionValues].Count >= many {
-		p.c.rest = p
-	}
-	for _, step := range []func() error{p.indoms, p.metrics, p.valuesNow, p.labels} {
+	for _, step := range []func() error{p.toc, p.indoms, p.metrics, p.valuesNow, p.labels} {
 		if err := step(); err != nil || p.err != nil {
 			return nil, cmp.Or(p.err, err)
 		}
@@ -60,22 +52,17 @@ func (p *parser) parse(filled uint64, many int32, s *scratch) (*Catalog, error) 
 		return nil, p.overlap
 	}
 	p.c.live = p.live()
-	p.keep()
-	p.image, p.scratch, p.texts, p.serials, p.full = image{size: p.size}, nil, nil, nil, nil
-	return p.c, nil
-}
-
-// keep gives the Catalog its texts and instances, without much room for more.
-func (p *parser) keep() {
 	if len(p.last) > pieceSize/2 { // pages that were never touched cost nothing
 		p.full, p.last = append(p.full, p.last), nil
 	} else {
 		p.full = append(p.full, exact(p.last))
 	}
 	p.c.text = p.full
+	p.image, p.scratch, p.texts, p.serials, p.full = image{size: p.size}, nil, nil, nil, nil
 	if n := len(p.c.instances); cap(p.c.instances)-n > n/8 { // indoms share some
 		p.c.instances = exact(p.c.instances)
 	}
+	return p.c, nil
 }
 
 // exact is a copy without room for more.
@@ -173,22 +160,15 @@ func inFlux(why string) error {
 // remark costs next to nothing once there are enough: a file can be full of
 // what is wrong.
 func (p *parser) remark(s Section, index int, field string, off uint64, err error, format string, args ...uint64) {
+	p.c.RemarkCount++
 	if len(p.c.Remarks) >= MaxRemarks {
-		p.c.RemarkCount++
 		return
 	}
 	list := make([]any, len(args))
 	for i, a := range args {
 		list[i] = a
 	}
-	p.remarkError(p.errorf(s, index, field, off, err, format, list...))
-}
-
-func (p *parser) remarkError(err *FormatError) {
-	p.c.RemarkCount++
-	if len(p.c.Remarks) < MaxRemarks {
-		p.c.Remarks = append(p.c.Remarks, err)
-	}
+	p.c.Remarks = append(p.c.Remarks, p.errorf(s, index, field, off, err, format, list...))
 }
 
 // inside tells whether n elements of elem bytes from off lie in the file.
@@ -311,16 +291,11 @@ func (p *parser) toc() error {
 			return p.errorf(SectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
 		}
 	}
-	p.makeSlots()
-	return nil
-}
-
-// makeSlots makes room for the strings that lie where they should.
-func (p *parser) makeSlots() {
 	p.slots = p.slots[:0]
 	if n := uint64(p.section[SectionStrings].Count); n <= p.filled/StringSize {
 		p.slots = cleared(p.slots, int(n))
 	}
+	return nil
 }
 
 func (p *parser) tocEntry(i int, off uint64, e TOCEntry) error {

@@ -2,7 +2,7 @@ package reader
 
 import "slices"
 
-// indoms reads the indoms and, unless they are left for later, their instances.
+// indoms reads the indoms and their instances.
 func (p *parser) indoms() error {
 	sec := p.section[SectionInDoms]
 	p.serials = make(map[uint32]int32, sec.Count)
@@ -29,9 +29,7 @@ func (p *parser) indoms() error {
 		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16, short)
 		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24, help)
 		dom := domain{off: at, n: n}
-		if p.c.rest == nil {
-			p.instances(&dom)
-		}
+		p.instances(&dom)
 		if p.overlap != nil {
 			return p.overlap
 		}

@@ -45,12 +45,13 @@ func (p *parser) metrics() error {
 	return nil
 }
 
-// valuesNow is values, unless they are left for later.
+// valuesNow is values, unless that can wait until one of them is asked for.
 func (p *parser) valuesNow() error {
-	if p.c.rest != nil {
+	sec := p.section[SectionValues]
+	if p.data == nil && sec.Count >= manyValues {
+		p.c.lazy = p
 		return nil
 	}
-	sec := p.section[SectionValues]
 	end := sec.Offset + uint64(sec.Count)*ValueSize
 	return p.values(func(off uint64) uint64 { return native.Uint64(p.at(atEntries, off, 8, end-off)) })
 }

@@ -9,7 +9,7 @@ import (
 // Want asks for the values of one metric.
 type Want struct {
 	Type Type
-	Refs Refs // of the Catalog of the same file, see File.Whole
+	Refs Refs // of a Layout of the same file
 }
 
 // Values holds what Load found, in memory of its own that is used again.
@@ -110,7 +110,7 @@ func (f *File) current() bool {
 }
 
 // LoadSlots loads the 8 bytes of each slot: bits[i] of the one at offs[i], which
-// must come from the file's Catalog. For 32-bit types the value is
+// must come from a Layout of the file. For 32-bit types the value is
 // Narrow(bits[i]). It returns false, as Load does, when the file is not what it
 // was.
 func (f *File) LoadSlots(offs []uint32, bits []uint64) (ok bool) {

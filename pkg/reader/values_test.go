@@ -345,10 +345,10 @@ func TestLoadSlots(t *testing.T) {
 		img.Metric(mmvimage.Metric{Name: "m", Type: n.typ, Values: []mmvimage.Value{n.value}})
 	}
 	w, f := loadOne(t, img)
-	c := f.Whole()
+	l := f.Layout()
 	offs := make([]uint32, len(numbers))
 	for i := range numbers {
-		refs := c.Values(&c.Metrics[i])
+		refs := l.Refs(uint32(i))
 		offs[i] = refs.At(0).Off
 	}
 	bits := make([]uint64, len(offs))
