@@ -1,8 +1,12 @@
 package reader_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,6 +82,75 @@ func neverRejected(t *testing.T, dir string, metrics int, way func(f *os.File, i
 	stop.Store(true)
 	wg.Wait()
 	check0(t, os.Remove(path))
+}
+
+// TestNeverTorn looks at a file that holds one of two lists of metrics, and is
+// rewritten all the time, always with the same generation, as by writers for which
+// that is the time in seconds: what is loaded is one of the two. With nothing to
+// spare of the machine, whoever reads or writes is held up in the middle of it.
+func TestNeverTorn(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		wg.Go(func() {
+			for !stop.Load() {
+			}
+		})
+	}
+	onEach(t, func(t *testing.T, dir string) {
+		for _, metrics := range []int{14, 1000} {
+			neverTorn(t, filepath.Join(dir, "a"), metrics)
+		}
+	})
+	stop.Store(true)
+	wg.Wait()
+}
+
+func neverTorn(t *testing.T, path string, metrics int) {
+	t.Helper()
+	images := [][]byte{named("m", metrics), named("n", metrics)}
+	check0(t, os.WriteFile(path, images[0], 0o644)) //nolint:gosec // as writers do
+	d, err := reader.Open(filepath.Dir(path), reader.Options{})
+	check0(t, err)
+	defer d.Close()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		for n := 0; err == nil && !stop.Load(); n++ {
+			err = fill(f, images[n%2], n%4 < 2, false)
+			_ = named("m", 14) // it is complete meanwhile
+		}
+		check0(t, errors.Join(err, f.Close()))
+	})
+	for range 5000 {
+		for _, f := range d.Look().Files {
+			if f.Held {
+				continue
+			}
+			all := names(f)
+			if i := slices.IndexFunc(all, func(n string) bool { return n == "" || n[0] != all[0][0] }); i >= 0 {
+				t.Errorf("%d metrics: from %q to %q", metrics, all[0], all[i])
+			}
+		}
+		d.Reap()
+	}
+	stop.Store(true)
+	wg.Wait()
+	if s := d.Look(); len(s.Files) != 1 || s.Files[0].Held {
+		t.Errorf("%d metrics: not loaded in the end: %v", metrics, s.Others)
+	}
+	check0(t, os.Remove(path))
+}
+
+// named is a file whose names lie behind all else.
+func named(prefix string, metrics int) []byte {
+	img := mmvimage.New(2)
+	for i := range metrics {
+		img.Metric(mmvimage.Metric{Name: fmt.Sprint(prefix, i), Item: uint32(i), Type: mmvimage.U64, InDom: -1, Values: []mmvimage.Value{mmvimage.Int(1)}})
+	}
+	return img.Build()
 }
 
 // TestRejectedAtLast: what is said of a bad file that is written to while it is

@@ -122,7 +122,11 @@ func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c 
 	}
 	// Nothing was written to the file while it was read if its stamp is then the
 	// same, and SEEK_HOLE after the first of the two has waited for a write(2)
-	// in progress. Stores can change the stamp as well, so there is an end to it.
+	// in progress. What is written all the time may be values, by stores too: then
+	// the rest is the same twice. Else what was found may be of no state that the
+	// file was ever in, and its generation does not tell that if it is always the
+	// same.
+	var last *Catalog
 	for try := 1; ; try++ {
 		_, _ = unix.Seek(fd, 0, unix.SEEK_HOLE)
 		c, raw, err = d.read(fd, st)
@@ -130,15 +134,17 @@ func (d *Dir) open(e *entry, pathFD int, path string, link bool, st *status) (c 
 		switch {
 		case ferr != nil || now.stamp == e.stamp:
 			return c, raw, fd, err
+		case err == nil && last != nil && last.Equal(c):
+			d.setPoll(e, true) // perhaps nothing tells when it is written to
+			return c, raw, fd, nil
 		case try == 3:
-			// Perhaps nothing tells when it is written to, and what is wrong with
-			// what was found may be of no state that the file was ever in.
 			d.setPoll(e, true)
-			if err != nil && !shortage(err) {
+			if !shortage(err) {
 				err = inFlux("written to while it was read")
 			}
 			return c, raw, fd, err
 		}
+		last = c // nil with an error
 		*st = now
 		e.setStamp(st)
 	}
