@@ -74,7 +74,7 @@ func New(opts Options) (*Exporter, error) {
 		control: controls(opts.PCPVersion, opts.FileMetrics), told: map[string]string{}, unread: map[string]reader.Report{},
 	}
 	e.debug.Store(&debugState{})
-	opts.Reader.Report = e.report
+	opts.Reader.Report, opts.Reader.Outline = e.report, true
 	var err error
 	if e.dir, err = reader.Open(opts.Dir, opts.Reader); err != nil {
 		return nil, err
@@ -105,7 +105,8 @@ func (e *Exporter) Start() {
 		if err := reader.Watch(ctx, e.opts.Dir, quiet, e.Refresh); err != nil {
 			e.tell(Event{Level: Warning, Text: "changes are only looked for on request: " + err.Error()})
 		}
-		e.Refresh()
+		e.complete()
+		e.afterwards()
 	})
 }
 
@@ -166,6 +167,15 @@ func (e *Exporter) look() (looks uint64) {
 	return e.dir.Looks()
 }
 
+// complete makes a Table of all that there is, where the first was made without
+// instances: a list of names needs none.
+func (e *Exporter) complete() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dir.Complete()
+	e.refresh()
+}
+
 // afterwards does what looks have left to be done when nobody waits for it.
 func (e *Exporter) afterwards() {
 	if !e.unsettled.Load() {
@@ -202,6 +212,10 @@ func (e *Exporter) refresh() {
 	} else {
 		snap = e.dir.Look()
 	}
+	if (t == nil || t.outline) && sharedOutline(snap.Files) {
+		e.dir.Complete()
+		snap = e.dir.Look()
+	}
 	if t == nil || t.snap != snap || t.forcing != e.forcing {
 		e.publish(t, snap)
 		e.replaced = true
@@ -209,6 +223,20 @@ func (e *Exporter) refresh() {
 	if e.replaced || len(e.events) > 0 {
 		e.unsettled.Store(true)
 	}
+}
+
+// sharedOutline tells whether a file of which no instances were read asks for the
+// cluster of another: whether they can share it depends on those.
+func sharedOutline(files []*reader.File) bool {
+	outline := func(f *reader.File) bool { return f.Catalog.Outline && f.Catalog.Header.Cluster != 0 }
+	if !slices.ContainsFunc(files, outline) {
+		return false
+	}
+	asked := map[int32]int{}
+	for _, f := range files {
+		asked[f.Catalog.Header.Cluster]++
+	}
+	return slices.ContainsFunc(files, func(f *reader.File) bool { return outline(f) && asked[f.Catalog.Header.Cluster] > 1 })
 }
 
 // report collects what the directory says of its files; one look may have
@@ -232,8 +260,12 @@ func (e *Exporter) report(r reader.Report) {
 func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	e.reg.counter++
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
+	next.outline = slices.ContainsFunc(snap.Files, func(f *reader.File) bool { return f.Catalog.Outline && !f.Held })
 	if old != nil {
-		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads+1
+		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads
+		if !old.outline {
+			next.reloads++
+		}
 		next.clusters.own = 0
 	}
 	touched := map[uint32]bool{}

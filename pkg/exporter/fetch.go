@@ -25,6 +25,7 @@ func (s *session) Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 	if profile != nil && profile.State == pcpwire.ProfileInclude && len(profile.InDoms) == 0 {
 		profile = nil
 	}
+	s.complete()
 	s.fetch(pmids, profile, b, nil)
 	if !s.e.dir.Still(s.t.snap) {
 		s.fetchAgain(pmids, profile, b)
@@ -295,7 +296,7 @@ func (s *session) noValue(c *cluster, k int, m *reader.Metric, refs reader.Refs,
 		found := false
 		if _, d := s.t.indom(pcpwire.NewInDom(s.t.domain, c.indomNumber(k, uint32(m.Serial)))); d != nil {
 			filter := profile.Filter(pcpwire.NewInDom(s.t.domain, d.number))
-			insts, _ := s.Instances(pcpwire.NewInDom(s.t.domain, d.number))
+			insts, _ := s.instances(pcpwire.NewInDom(s.t.domain, d.number))
 			for i := insts.Len() - 1; i >= 0 && !found; i-- {
 				last, _ = insts.At(i)
 				found = filter.Includes(last)

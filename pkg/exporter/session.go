@@ -97,7 +97,21 @@ func (s *session) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
 	return c.desc(it, pmid), nil
 }
 
+// complete is for questions for which an outline is not enough.
+func (s *session) complete() {
+	if s.t.outline {
+		s.End()
+		s.e.complete()
+		s.Begin()
+	}
+}
+
 func (s *session) Instances(id pcpwire.InDom) (pmda.Instances, error) {
+	s.complete()
+	return s.instances(id)
+}
+
+func (s *session) instances(id pcpwire.InDom) (pmda.Instances, error) {
 	if id == pcpwire.NewInDom(s.t.domain, fileIndom) && s.e.opts.FileMetrics != FileMetricsOff {
 		return s.t.files, nil
 	}

@@ -14,9 +14,9 @@ type Source interface {
 //
 // Begin is called before each request, End when the reply is encoded and not
 // yet written, After when it has been; every other method but Close is called
-// between the first two, and answers from one state of things. What they return
-// (names, texts, labels) need not live longer than until End, and must not
-// change until then.
+// between the first two, and answers from one state of things; Fetch and Instances
+// may move on to a newer one. What they return (names, texts, labels) need not live
+// longer than until End, and must not change until then.
 //
 // An error that is, or wraps, a [pcpwire.Status] goes to the client as that
 // code; any other one as PM_ERR_GENERIC. PM_ERR_IPC, PM_ERR_TIMEOUT,
@@ -24,8 +24,8 @@ type Source interface {
 // make it drop the agent) and are not for a Session to use: they are replaced
 // by PM_ERR_GENERIC.
 type Session interface {
-	// Begin looks for changes. From here to End the session answers from one
-	// immutable state, of which Changes tells.
+	// Begin looks for changes. From here on the session answers from one immutable
+	// state, of which Changes tells.
 	Begin() Changes
 	End()
 	// After is for what the reply need not wait for. It is not called when the

@@ -130,6 +130,9 @@ type Catalog struct {
 	// file, at most MaxRemarks; RemarkCount counts all.
 	Remarks     []*FormatError
 	RemarkCount int
+	// Outline says that no instances were read, nor what refers to them: see
+	// Options.
+	Outline bool
 
 	values     []ValueRef // of metrics that have them listed; within one, in the order of its indom
 	instances  []Instance // by indom
@@ -206,7 +209,7 @@ func (c *Catalog) Memory() int {
 
 // Equal tells whether two Catalogs say the same.
 func (c *Catalog) Equal(o *Catalog) bool {
-	return c == o || c.Header == o.Header && c.Size == o.Size && slices.EqualFunc(c.text, o.text, bytes.Equal) &&
+	return c == o || c.Header == o.Header && c.Size == o.Size && c.Outline == o.Outline && slices.EqualFunc(c.text, o.text, bytes.Equal) &&
 		slices.Equal(c.TOC, o.TOC) && slices.Equal(c.Metrics, o.Metrics) && slices.Equal(c.values, o.values) &&
 		slices.Equal(c.InDoms, o.InDoms) && slices.Equal(c.instances, o.instances) &&
 		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount

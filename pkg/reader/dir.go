@@ -19,6 +19,9 @@ type Options struct {
 	MaxFileSize int64        // default 256 MiB, at most MaxImage
 	Process     ProcessCheck // default ProcessHost
 	NoInotify   bool         // as if the kernel had none
+	// Outline has the first Look read no instances of files of many values, which
+	// takes most of its time. They have no values until Complete.
+	Outline bool
 	// Report is called, one call at a time, when a file's state or the
 	// directory's changes. It must not call the Dir.
 	Report func(Report)
@@ -72,6 +75,7 @@ type Dir struct {
 	img      imageReader
 	snap     *Snapshot
 	changed  bool // since snap
+	outline  bool // until the end of the first Look
 	scanned  bool
 	err      error // of the directory
 	stamp    stamp // of the directory, when it was last scanned
@@ -122,7 +126,7 @@ func Open(path string, opts Options) (*Dir, error) {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	d := &Dir{
-		path: path, opts: opts, maxMaps: maps - maps/4,
+		path: path, opts: opts, maxMaps: maps - maps/4, outline: opts.Outline,
 		entries: map[string]*entry{}, polled: map[*entry]struct{}{}, written: map[*entry]struct{}{}, snap: &Snapshot{},
 		ps: newProcesses(epfd, opts.Process),
 	}
@@ -299,6 +303,7 @@ func (d *Dir) Look() *Snapshot {
 	d.checkPolled()
 	d.checkOverMax()
 	d.checkHeld()
+	d.outline = false
 	d.img.release()
 	d.ps.inner = nil
 	if d.changed {
@@ -306,6 +311,17 @@ func (d *Dir) Look() *Snapshot {
 	}
 	d.draining.Store(false)
 	return d.snap
+}
+
+// Complete has the next Look read what the first has left out.
+func (d *Dir) Complete() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.order {
+		if e.file != nil && e.file.Catalog.Outline && !e.file.Held {
+			e.file.suspect()
+		}
+	}
 }
 
 // Rescan looks at every file anew, whatever has been told of it.

@@ -9,11 +9,11 @@ import (
 type Layout struct{ c *Catalog }
 
 // Layout returns where the values of the file lie, nil where that cannot be
-// found out any more: the file is Held, or not what it was. For a file of many
+// found out any more: the file is Held, or not what it was, or an Outline. For a file of many
 // values it is made when it is first asked for.
 func (f *File) Layout() *Layout {
 	switch {
-	case f.Held || f.m.size == 0:
+	case f.Held || f.m.size == 0 || f.Catalog.Outline:
 		return nil
 	case f.Catalog.lazy == nil:
 		return &Layout{f.Catalog}

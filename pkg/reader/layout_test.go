@@ -162,3 +162,46 @@ func TestLayoutTruncated(t *testing.T) {
 		t.Error("still loaded")
 	}
 }
+
+// TestOutline checks that the first Look leaves out the instances of a file of many
+// values if it is to, and that Complete brings them.
+func TestOutline(t *testing.T) {
+	for version := int32(1); version <= 3; version++ {
+		b, _ := largeImage(version)
+		dir := t.TempDir()
+		put := func(name string) {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil { //nolint:gosec // a directory of the test
+				t.Fatal(err)
+			}
+		}
+		put("a")
+		d, err := Open(dir, Options{Outline: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		want, err := Parse(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := d.Look().Files[0]
+		if c := f.Catalog; !c.Outline || len(c.instances) > 0 || len(c.Metrics) != len(want.Metrics) || f.Layout() != nil {
+			t.Fatalf("version %d: outline %v, %d instances, %d metrics, a layout: %v", version, c.Outline, len(c.instances), len(c.Metrics), f.Layout() != nil)
+		}
+		put("b")
+		s := d.Look()
+		if len(s.Files) != 2 || s.Files[0] != f || s.Files[1].Catalog.Outline {
+			t.Fatal("the second look is like the first")
+		}
+		d.Complete()
+		s = d.Look()
+		if len(s.Files) != 2 || s.Files[0] == f {
+			t.Fatal("not another file")
+		}
+		for _, f := range s.Files {
+			if f.Catalog.Outline || !slices.Equal(f.Catalog.instances, want.instances) || f.Layout() == nil {
+				t.Errorf("version %d: %s: outline %v, %d instances, want %d", version, f.Name, f.Catalog.Outline, len(f.Catalog.instances), len(want.instances))
+			}
+		}
+	}
+}

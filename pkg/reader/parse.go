@@ -96,6 +96,7 @@ type parser struct {
 	domain   []domain                    // of each indom kept
 	serials  map[uint32]int32            // indom's serial to its index
 	texts    map[uint64]Text             // strings already copied that lie elsewhere; zero where there is none
+	outline  bool                        // no instances, where there are many values
 	overlap  error                       // entries share more bytes than the file has
 }
 
@@ -291,6 +292,8 @@ func (p *parser) toc() error {
 			return p.errorf(SectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
 		}
 	}
+	// The labels that something has are told to have changed: they need instances.
+	p.c.Outline = p.outline && p.section[SectionValues].Count >= manyValues && p.section[SectionLabels].Count == 0
 	p.slots = p.slots[:0]
 	if n := uint64(p.section[SectionStrings].Count); n <= p.filled/StringSize {
 		p.slots = cleared(p.slots, int(n))

@@ -29,7 +29,9 @@ func (p *parser) indoms() error {
 		d.Short = p.help(SectionInDoms, int(i), "shorttext", off+16, short)
 		d.Help = p.help(SectionInDoms, int(i), "helptext", off+24, help)
 		dom := domain{off: at, n: n}
-		p.instances(&dom)
+		if !p.c.Outline {
+			p.instances(&dom)
+		}
 		if p.overlap != nil {
 			return p.overlap
 		}

@@ -48,7 +48,7 @@ func (p *parser) metrics() error {
 // valuesNow is values, unless that can wait until one of them is asked for.
 func (p *parser) valuesNow() error {
 	sec := p.section[SectionValues]
-	if p.data == nil && sec.Count >= manyValues {
+	if p.c.Outline || p.data == nil && sec.Count >= manyValues {
 		p.c.lazy = p
 		return nil
 	}

@@ -1,0 +1,215 @@
+package exporter_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pmdammv/pkg/pmda"
+	"pmdammv/test/mmvimage"
+)
+
+// manyValues is a file of so many values that the first look reads no instances of
+// it. Instance i is named name and i, its value is i.
+func manyValues(name string) *mmvimage.Image {
+	img, m := mmvimage.New(3).Cluster(9), many("m", 1, 1)
+	list := make([]mmvimage.Inst, 5000)
+	for i := range list {
+		list[i] = mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(name, i)}
+		m.Values = append(m.Values, mmvimage.Int(int64(i)))
+	}
+	return img.InDom(1, "", "", list...).Metric(m).Metric(metric("n", 2, 7))
+}
+
+// flawed is that with an instance that has no name.
+func flawed(img *mmvimage.Image) []byte {
+	b := img.Build()
+	mmvimage.PutU64(b, img.Layout().Instance(17)+mmvimage.InstName, 1<<40)
+	return b
+}
+
+const flaw = "w f: loaded: 1 entry of it not used; instance[17] name at offset "
+
+// has tells whether one of the lines begins so.
+func has(lines []string, begin string) bool {
+	for _, l := range lines {
+		if strings.HasPrefix(l, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// The instances of a large file that is there at the start are read before
+// anything but names is told, and nothing is then said to have changed.
+func TestOutline(t *testing.T) {
+	for what, ask := range map[string]func(b *box){
+		"values":    func(b *box) { equal(t, "value", b.values("mmv.f.n"), "7") },
+		"instances": func(b *box) { equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.f.m").InDom))), 4999) },
+		"control":   func(b *box) { equal(t, "files", b.values("mmv.control.files"), "2") },
+		"time":      func(b *box) { b.e.Start() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			b.write("f", flawed(manyValues("x")))
+			b.put("g", one(1))
+			b.start()
+			equal(t, "names", fmt.Sprint(b.names()), "[mmv.g.m mmv.f.n mmv.f.m]")
+			was, desc := b.look(), b.desc("mmv.f.m")
+			if told := b.told(); has(told, flaw) || !has(told, "i : 2 files with 3 metrics in ") {
+				t.Errorf("told with the names: %q", told)
+			}
+			ask(b)
+			var told []string
+			for deadline := time.Now().Add(time.Minute); !has(told, flaw) && time.Now().Before(deadline); {
+				told = append(told, b.told()...)
+			}
+			equal(t, "told", len(told), 1)
+			equal(t, "changes", b.look(), was)
+			equal(t, "descriptor", b.desc("mmv.f.m"), desc)
+			equal(t, "reloads", b.values("mmv.control.reloads"), "0")
+			equal(t, "values", b.fetch(nil, desc.PMID).Sets[0].NumVal, 4999)
+			b.ask(func(s pmda.Session) {
+				insts, err := s.Instances(desc.InDom)
+				must(t, err)
+				inst, name := insts.At(4998)
+				equal(t, "the last", fmt.Sprintf("%d %s", inst, name), "4999 x4999")
+			})
+			b.put("h", manyValues("x").Cluster(10))
+			equal(t, "value of one that comes later", b.values("mmv.h.n"), "7")
+			if told := b.told(); len(told) != 1 || told[0] != "i h: loaded" {
+				t.Errorf("told in the end: %q", told)
+			}
+		})
+	}
+}
+
+// Where names or labels depend on instances, they are read at once.
+func TestNoOutline(t *testing.T) {
+	for what, files := range map[string]map[string]*mmvimage.Image{
+		"shared cluster":          {"f": manyValues("x"), "g": manyValues("x")},
+		"shared with a small one": {"f": manyValues("x"), "g": one(1).Cluster(9)},
+		"labels":                  {"f": manyValues("x").Label(mmvimage.LabelInstances, 1, 3, `{"a":1}`)},
+		"small":                   {"f": mmvimage.New(2).InDom(1, "", "", manyInsts(100)...).Metric(many("m", 1, 1, 5))},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			for name, img := range files {
+				if name == "f" {
+					b.write(name, flawed(img))
+				} else {
+					b.put(name, img)
+				}
+			}
+			b.start()
+			_ = b.names()
+			if told := b.told(); !has(told, flaw) {
+				t.Errorf("told: %q", told)
+			}
+		})
+	}
+}
+
+func manyInsts(n int) (list []mmvimage.Inst) {
+	for i := range n {
+		list = append(list, mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(i)})
+	}
+	return list
+}
+
+// A large file that is rewritten, replaced or removed before anything but names was
+// asked for is what it has become.
+func TestOutlineChanged(t *testing.T) {
+	for what, change := range map[string]func(b *box) string{
+		"replaced": func(b *box) string {
+			b.put("f", manyValues("y"))
+			return "4999 y4999"
+		},
+		"gone": func(b *box) string {
+			b.remove("f")
+			return ""
+		},
+		"truncated": func(b *box) string {
+			must(t, os.Truncate(filepath.Join(b.dir, "f"), 100_000))
+			return ""
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			b.put("f", manyValues("x"))
+			b.start()
+			d := b.desc("mmv.f.m")
+			b.ask(func(s pmda.Session) {
+				want := change(b) // after Begin
+				insts, err := s.Instances(d.InDom)
+				if err != nil {
+					equal(t, "the last", "", want)
+					return
+				}
+				inst, name := insts.At(insts.Len() - 1)
+				equal(t, "the last", fmt.Sprintf("%d %s", inst, name), want)
+			})
+		})
+	}
+}
+
+// A file whose instances have not changed keeps its indom, and one whose have gets
+// another.
+func TestChangedInstances(t *testing.T) {
+	for what, n := range map[string]int{"small": 10, "large": 5000} {
+		t.Run(what, func(t *testing.T) {
+			file := func(name, metric string, item uint32) *mmvimage.Image {
+				img, m := mmvimage.New(2).Cluster(9), many(metric, item, 1)
+				list := make([]mmvimage.Inst, n)
+				for i := range list {
+					list[i] = mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(name, i)}
+					m.Values = append(m.Values, mmvimage.Int(int64(i)))
+				}
+				return img.InDom(1, "", "", list...).Metric(m)
+			}
+			b := newBox(t)
+			b.put("f", file("x", "m", 1))
+			b.start()
+			b.put("g", file("x", "n", 2))
+			was := b.desc("mmv.g.n").InDom
+			equal(t, "indom of both", b.desc("mmv.f.m").InDom, was)
+			b.put("f", file("y", "m", 1))
+			equal(t, "indom of the one that has not changed", b.desc("mmv.g.n").InDom, was)
+			if b.desc("mmv.f.m").InDom == was {
+				t.Error("the one that has changed still has it, too")
+			}
+		})
+	}
+}
+
+// Of a metric that several files have, the value is that of the first that has one:
+// not of a file that is being rewritten.
+func TestHeldShared(t *testing.T) {
+	small := func(v int64) *mmvimage.Image {
+		return mmvimage.New(1).Cluster(9).InDom(1, "", "", insts("0:x0")...).Metric(many("m", 1, 1, v)).Metric(metric("n", 2, v))
+	}
+	for what, images := range map[string][2]*mmvimage.Image{
+		"small": {small(1), small(0)},
+		"large": {manyValues("x"), manyValues("x")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			b.put("f", images[0].Flags(mmvimage.NoPrefix))
+			b.put("g", images[1].Flags(mmvimage.NoPrefix))
+			b.start()
+			m, n := b.pmid("mmv.m"), b.pmid("mmv.n")
+			before := b.fetch(nil, m).Sets[0].NumVal
+			file, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
+			must(t, err)
+			_, err = file.WriteAt(make([]byte, 8), mmvimage.HdrG2)
+			must(t, err)
+			must(t, file.Close())
+			sets := b.fetch(nil, m, n).Sets
+			equal(t, "values of the other one", fmt.Sprint(sets[0].NumVal, sets[1].NumVal), fmt.Sprint(before, 1))
+			equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.m").InDom))), int(before))
+		})
+	}
+}
