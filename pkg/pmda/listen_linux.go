@@ -44,7 +44,7 @@ func ListenInet(port string, six bool) (*Listener, error) {
 	}
 	n, err := net.LookupPort(network, port)
 	if err != nil {
-		return nil, err
+		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
 	}
 	l, err := net.ListenTCP(network, &net.TCPAddr{IP: ip, Port: n}) // net.Listen brings a DNS client along
 	if err != nil {
