@@ -91,10 +91,12 @@ func neverRejected(t *testing.T, dir string, metrics int, way func(f *os.File, i
 func TestNeverTorn(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
 	var stop atomic.Bool
+	var spins atomic.Int64
 	var wg sync.WaitGroup
 	for range 2 * runtime.NumCPU() {
 		wg.Go(func() {
 			for !stop.Load() {
+				spins.Add(1)
 			}
 		})
 	}
@@ -124,7 +126,7 @@ func neverTorn(t *testing.T, path string, metrics int) {
 		}
 		check0(t, errors.Join(err, f.Close()))
 	})
-	for range 5000 {
+	for range 10000 {
 		for _, f := range d.Look().Files {
 			if f.Held {
 				continue
