@@ -31,22 +31,23 @@ type Exporter struct {
 	unsettled atomic.Bool // afterwards has something to do; changed under mu
 	debug     atomic.Pointer[debugState]
 
-	mu       sync.Mutex // of what follows
-	reg      *registry
-	keeper   *keeper
-	byName   map[string]*file
-	members  map[uint32][]*file // of clusters, by name
-	failed   map[string]error   // files that got no cluster
-	control  []controlMetric
-	forcing  uint64            // times that a full look was asked for
-	told     map[string]string // status of files as last told
-	events   []Event           // to be told
-	replaced bool              // there is another Table, since afterwards
-	started  bool
-	left     uint64                   // times that a file has left its cluster
-	patience time.Time                // until when in this publish to look at what processes map
-	empty    bool                     // there were no saved identities
-	unread   map[string]reader.Report // reports since the last publish
+	mu         sync.Mutex // of what follows
+	reg        *registry
+	keeper     *keeper
+	byName     map[string]*file
+	members    map[uint32][]*file // of clusters, by name
+	failed     map[string]error   // files that got no cluster
+	control    []controlMetric
+	forcing    uint64            // times that a full look was asked for
+	told       map[string]string // status of files as last told
+	events     []Event           // to be told
+	replaced   bool              // there is another Table, since afterwards
+	started    bool
+	completing bool                     // what changes now is not the files
+	left       uint64                   // times that a file has left its cluster
+	patience   time.Time                // until when in this publish to look at what processes map
+	empty      bool                     // there were no saved identities
+	unread     map[string]reader.Report // reports since the last publish
 
 	eventMu sync.Mutex
 	cancel  context.CancelFunc
@@ -173,7 +174,9 @@ func (e *Exporter) complete() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dir.Complete()
+	e.completing = true
 	e.refresh()
+	e.completing = false
 }
 
 // afterwards does what looks have left to be done when nobody waits for it.
@@ -260,10 +263,10 @@ func (e *Exporter) report(r reader.Report) {
 func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
 	e.reg.counter++
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
-	next.outline = slices.ContainsFunc(snap.Files, func(f *reader.File) bool { return f.Catalog.Outline && !f.Held })
+	next.outline = slices.ContainsFunc(snap.Files, func(f *reader.File) bool { return f.Catalog.Outline })
 	if old != nil {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads
-		if !old.outline {
+		if !old.outline || !e.completing {
 			next.reloads++
 		}
 		next.clusters.own = 0

@@ -1,9 +1,12 @@
 package exporter_test
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +82,8 @@ func TestOutline(t *testing.T) {
 				equal(t, "the last", fmt.Sprintf("%d %s", inst, name), "4999 x4999")
 			})
 			b.put("h", manyValues("x").Cluster(10))
+			b.look()
+			equal(t, "reloads with another file", b.values("mmv.control.reloads"), "1")
 			equal(t, "value of one that comes later", b.values("mmv.h.n"), "7")
 			if told := b.told(); len(told) != 1 || told[0] != "i h: loaded" {
 				t.Errorf("told in the end: %q", told)
@@ -115,7 +120,7 @@ func TestNoOutline(t *testing.T) {
 
 func manyInsts(n int) (list []mmvimage.Inst) {
 	for i := range n {
-		list = append(list, mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(i)})
+		list = append(list, mmvimage.Inst{ID: int32(i), Name: strconv.Itoa(i)})
 	}
 	return list
 }
@@ -154,6 +159,42 @@ func TestOutlineChanged(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A file of which no instances were read is not kept as it was while it is
+// rewritten: what it had is not known. It has its own again when that is over, and
+// not those of a file that came meanwhile.
+func TestOutlineHeld(t *testing.T) {
+	b := newBox(t)
+	b.put("f", manyValues("x"))
+	b.start()
+	desc := b.desc("mmv.f.m")
+	generation := func(g uint64) {
+		t.Helper()
+		var w [8]byte
+		mmvimage.PutU64(w[:], 0, g)
+		file, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
+		must(t, err)
+		_, err = file.WriteAt(w[:], mmvimage.HdrG2)
+		must(t, errors.Join(err, file.Close()))
+	}
+	g := readGeneration(t, filepath.Join(b.dir, "f"))
+	generation(0)
+	b.look()
+	equal(t, "names", fmt.Sprint(b.names()), "[]")
+	b.put("g", mmvimage.New(2).Cluster(9).InDom(1, "", "", insts("0:other")...).Metric(many("k", 5, 1, 3)))
+	b.look()
+	generation(g)
+	equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.f.m").InDom))), 5000)
+	equal(t, "descriptor", b.desc("mmv.f.m").PMID, desc.PMID)
+	equal(t, "the other one's", b.instances(b.desc("mmv.g.k").InDom), "0:other")
+}
+
+func readGeneration(t *testing.T, path string) uint64 {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return binary.NativeEndian.Uint64(data[mmvimage.HdrG2:])
 }
 
 // A file whose instances have not changed keeps its indom, and one whose have gets

@@ -46,6 +46,10 @@ var (
 // heldFor is how long a file that is being rewritten keeps its metrics.
 const heldFor = 5 * time.Second
 
+// maxOutlines bounds the files that the first Look leaves incomplete: for a moment
+// each has twice its mappings when it is completed.
+const maxOutlines = 1000
+
 // maxRetired is how many mappings wait, at most, for a moment without an
 // answer in progress.
 const maxRetired = 1024
@@ -318,7 +322,7 @@ func (d *Dir) Complete() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.order {
-		if e.file != nil && e.file.Catalog.Outline && !e.file.Held {
+		if e.file != nil && e.file.Catalog.Outline {
 			e.file.suspect()
 		}
 	}

@@ -148,6 +148,9 @@ func (d *Dir) unwatchWriter(e *entry) {
 // since the last look shows that it has done so meanwhile.
 func (d *Dir) pend(e *entry, id fileID, generation uint64, err error) {
 	old, until := e.file, e.until
+	if old != nil && old.Catalog.Outline {
+		old = nil // too little is known of it
+	}
 	d.unload(e)
 	d.unwatchWriter(e)
 	e.id = id

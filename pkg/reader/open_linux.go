@@ -169,7 +169,7 @@ func (d *Dir) read(fd int, st *status) (c *Catalog, raw [HeaderSize]byte, err er
 	if st.size > d.opts.MaxFileSize {
 		return nil, raw, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooBig, st.size, d.opts.MaxFileSize)
 	}
-	p.outline = d.outline
+	p.outline = d.outline && d.loaded < maxOutlines
 	c, err = p.parse(min(d.img.filled(st.blocks), p.size), &d.img.parsing)
 	if shortage(err) {
 		return nil, raw, err

@@ -60,7 +60,8 @@ func (c *Context) Root() string { return c.opts.Prefix }
 func (c *Context) Domain() uint32 { return c.opts.Domain }
 
 // Look looks at the directory and calls f; all that f asks is answered from the
-// state of that moment. What the questions return stays good afterwards.
+// state of that moment, or a newer one. What the questions return stays good
+// afterwards.
 func (c *Context) Look(f func() error) error {
 	defer c.sess.After()
 	c.sess.Begin()
