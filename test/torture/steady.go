@@ -201,16 +201,21 @@ func (w *watcher) find(c *client) string {
 	return ""
 }
 
-// checkInstances says what is wrong with the instances and their names, "" for nothing.
+// checkInstances says what is wrong with the instances and their names, "" for nothing. A corrupted file may have joined
+// the cluster of one that asks for its own, with others.
 func (w *watcher) checkInstances(c *client) string {
 	list := c.instances(w.indom)
+	own := 0
 	for _, in := range list {
-		if string(in.Name) != instanceName(in.Inst) || !slices.Contains(w.c.insts, in.Inst) {
+		switch mine := slices.Contains(w.c.insts, in.Inst); {
+		case mine && string(in.Name) == instanceName(in.Inst):
+			own++
+		case mine || w.c.cluster == 0:
 			return fmt.Sprintf("%v: instance %d is %q", w.indom, in.Inst, in.Name)
 		}
 	}
-	if n := len(list); c.err == nil && n != len(w.c.insts) && (w.live || n > 0) {
-		return fmt.Sprintf("%v has %d instances, not %d", w.indom, n, len(w.c.insts))
+	if c.err == nil && own != len(w.c.insts) && (w.live || len(list) > 0) {
+		return fmt.Sprintf("%v has %d of %d instances", w.indom, own, len(w.c.insts))
 	}
 	return ""
 }
