@@ -98,6 +98,19 @@ func (b *box) write(name string, image []byte) {
 	}
 }
 
+// putG2 writes the second generation of the file f, which is there.
+func (b *box) putG2(g2 []byte) {
+	b.Helper()
+	f, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
+	if err == nil {
+		_, err = f.WriteAt(g2, mmvimage.HdrG2)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 func (b *box) remove(names ...string) {
 	b.Helper()
 	for _, n := range names {

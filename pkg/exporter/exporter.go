@@ -31,23 +31,22 @@ type Exporter struct {
 	unsettled atomic.Bool // afterwards has something to do; changed under mu
 	debug     atomic.Pointer[debugState]
 
-	mu         sync.Mutex // of what follows
-	reg        *registry
-	keeper     *keeper
-	byName     map[string]*file
-	members    map[uint32][]*file // of clusters, by name
-	failed     map[string]error   // files that got no cluster
-	control    []controlMetric
-	forcing    uint64            // times that a full look was asked for
-	told       map[string]string // status of files as last told
-	events     []Event           // to be told
-	replaced   bool              // there is another Table, since afterwards
-	started    bool
-	completing bool                     // what changes now is not the files
-	left       uint64                   // times that a file has left its cluster
-	patience   time.Time                // until when in this publish to look at what processes map
-	empty      bool                     // there were no saved identities
-	unread     map[string]reader.Report // reports since the last publish
+	mu       sync.Mutex // of what follows
+	reg      *registry
+	keeper   *keeper
+	byName   map[string]*file
+	members  map[uint32][]*file // of clusters, by name
+	failed   map[string]error   // files that got no cluster
+	control  []controlMetric
+	forcing  uint64            // times that a full look was asked for
+	told     map[string]string // status of files as last told
+	events   []Event           // to be told
+	replaced bool              // there is another Table, since afterwards
+	started  bool
+	left     uint64                   // times that a file has left its cluster
+	patience time.Time                // until when in this publish to look at what processes map
+	empty    bool                     // there were no saved identities
+	unread   map[string]reader.Report // reports since the last publish
 
 	eventMu sync.Mutex
 	cancel  context.CancelFunc
@@ -164,7 +163,7 @@ func (e *Exporter) Refresh() {
 func (e *Exporter) look() (looks uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.refresh()
+	e.refresh(false)
 	return e.dir.Looks()
 }
 
@@ -174,9 +173,7 @@ func (e *Exporter) complete() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dir.Complete()
-	e.completing = true
-	e.refresh()
-	e.completing = false
+	e.refresh(true)
 }
 
 // afterwards does what looks have left to be done when nobody waits for it.
@@ -206,7 +203,9 @@ func (e *Exporter) Rescan() {
 	e.Refresh()
 }
 
-func (e *Exporter) refresh() {
+// refresh makes the next Table if that must be another; completing says that the
+// files need not be other ones then.
+func (e *Exporter) refresh(completing bool) {
 	t := e.table.Load()
 	var snap *reader.Snapshot
 	if e.forced.Swap(false) {
@@ -220,7 +219,7 @@ func (e *Exporter) refresh() {
 		snap = e.dir.Look()
 	}
 	if t == nil || t.snap != snap || t.forcing != e.forcing {
-		e.publish(t, snap)
+		e.publish(t, snap, completing && t != nil && t.outline)
 		e.replaced = true
 	}
 	if e.replaced || len(e.events) > 0 {
@@ -259,14 +258,15 @@ func (e *Exporter) report(r reader.Report) {
 	e.unread[r.Name] = r
 }
 
-// publish makes the next Table from the one before and the Snapshot.
-func (e *Exporter) publish(old *Table, snap *reader.Snapshot) {
+// publish makes the next Table from the one before and the Snapshot. completed says
+// that it is the same with all instances, and no reload.
+func (e *Exporter) publish(old *Table, snap *reader.Snapshot, completed bool) {
 	e.reg.counter++
 	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
 	next.outline = slices.ContainsFunc(snap.Files, func(f *reader.File) bool { return f.Catalog.Outline })
 	if old != nil {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads
-		if !old.outline || !e.completing {
+		if !completed {
 			next.reloads++
 		}
 		next.clusters.own = 0

@@ -17,13 +17,7 @@ import (
 // descriptors for 5 s, without values; and says so.
 func TestHeld(t *testing.T) {
 	ways := map[string]func(b *box){
-		"in place": func(b *box) {
-			f, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
-			must(t, err)
-			_, err = f.WriteAt(make([]byte, 8), mmvimage.HdrG2)
-			must(t, err)
-			must(t, f.Close())
-		},
+		"in place":  func(b *box) { b.putG2(make([]byte, 8)) },
 		"truncated": func(b *box) { must(t, os.Truncate(filepath.Join(b.dir, "f"), 0)) },
 		"by a new file": func(b *box) {
 			b.write("f", one(1).Generations(2, 0).Build())
@@ -107,5 +101,30 @@ func TestGoneAtOnce(t *testing.T) {
 	equal(t, "names", fmt.Sprint(b.names()), "[]")
 	if st := b.statuses()["p"]; !strings.HasPrefix(st, fmt.Sprintf("process %d", cmd.Process.Pid)) || !strings.HasSuffix(st, "gone") {
 		t.Errorf("status %q", st)
+	}
+}
+
+// Of a metric that several files have, the value is that of the first that has one:
+// not of a file that is being rewritten.
+func TestHeldShared(t *testing.T) {
+	small := func(v int64) *mmvimage.Image {
+		return mmvimage.New(1).Cluster(9).InDom(1, "", "", insts("0:x0")...).Metric(many("m", 1, 1, v)).Metric(metric("n", 2, v))
+	}
+	for what, images := range map[string][2]*mmvimage.Image{
+		"small": {small(1), small(0)},
+		"large": {manyValues("x"), manyValues("x")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			b.put("f", images[0].Flags(mmvimage.NoPrefix))
+			b.put("g", images[1].Flags(mmvimage.NoPrefix))
+			b.start()
+			m, n := b.pmid("mmv.m"), b.pmid("mmv.n")
+			before := b.fetch(nil, m).Sets[0].NumVal
+			b.putG2(make([]byte, 8))
+			sets := b.fetch(nil, m, n).Sets
+			equal(t, "values of the other one", fmt.Sprint(sets[0].NumVal, sets[1].NumVal), fmt.Sprint(before, 1))
+			equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.m").InDom))), int(before))
+		})
 	}
 }

@@ -128,3 +128,23 @@ func TestInDomNumbers(t *testing.T) {
 	b.put("a", file(1, 0x805, 5)) // in another order
 	equal(t, "a back", fmt.Sprint(b.desc("mmv.a.m1").InDom.Serial(), b.desc("mmv.a.m0").InDom.Serial()), fmt.Sprint(first[0], first[1]))
 }
+
+// A file whose instances have not changed keeps its indom, and one whose have gets
+// another.
+func TestChangedInstances(t *testing.T) {
+	for what, n := range map[string]int{"small": 10, "large": 5000} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t)
+			b.put("f", instances("x", n, "m", 1))
+			b.start()
+			b.put("g", instances("x", n, "n", 2))
+			was := b.desc("mmv.g.n").InDom
+			equal(t, "indom of both", b.desc("mmv.f.m").InDom, was)
+			b.put("f", instances("y", n, "m", 1))
+			equal(t, "indom of the one that has not changed", b.desc("mmv.g.n").InDom, was)
+			if b.desc("mmv.f.m").InDom == was {
+				t.Error("the one that has changed still has it, too")
+			}
+		})
+	}
+}

@@ -1,15 +1,12 @@
 package exporter_test
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pmdammv/pkg/pmda"
 	"pmdammv/test/mmvimage"
@@ -18,13 +15,18 @@ import (
 // manyValues is a file of so many values that the first look reads no instances of
 // it. Instance i is named name and i, its value is i.
 func manyValues(name string) *mmvimage.Image {
-	img, m := mmvimage.New(3).Cluster(9), many("m", 1, 1)
-	list := make([]mmvimage.Inst, 5000)
+	return instances(name, 5000, "m", 1).Metric(metric("n", 2, 7))
+}
+
+// instances is a file with n instances of one metric, in cluster 9.
+func instances(name string, n int, of string, item uint32) *mmvimage.Image {
+	m := many(of, item, 1)
+	list := make([]mmvimage.Inst, n)
 	for i := range list {
 		list[i] = mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(name, i)}
 		m.Values = append(m.Values, mmvimage.Int(int64(i)))
 	}
-	return img.InDom(1, "", "", list...).Metric(m).Metric(metric("n", 2, 7))
+	return mmvimage.New(3).Cluster(9).InDom(1, "", "", list...).Metric(m)
 }
 
 // flawed is that with an instance that has no name.
@@ -38,12 +40,7 @@ const flaw = "w f: loaded: 1 entry of it not used; instance[17] name at offset "
 
 // has tells whether one of the lines begins so.
 func has(lines []string, begin string) bool {
-	for _, l := range lines {
-		if strings.HasPrefix(l, begin) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, begin) })
 }
 
 // The instances of a large file that is there at the start are read before
@@ -67,9 +64,10 @@ func TestOutline(t *testing.T) {
 			}
 			ask(b)
 			var told []string
-			for deadline := time.Now().Add(time.Minute); !has(told, flaw) && time.Now().Before(deadline); {
+			wait(t, "what is wrong to be told", func() bool {
 				told = append(told, b.told()...)
-			}
+				return has(told, flaw)
+			})
 			equal(t, "told", len(told), 1)
 			equal(t, "changes", b.look(), was)
 			equal(t, "descriptor", b.desc("mmv.f.m"), desc)
@@ -98,7 +96,7 @@ func TestNoOutline(t *testing.T) {
 		"shared cluster":          {"f": manyValues("x"), "g": manyValues("x")},
 		"shared with a small one": {"f": manyValues("x"), "g": one(1).Cluster(9)},
 		"labels":                  {"f": manyValues("x").Label(mmvimage.LabelInstances, 1, 3, `{"a":1}`)},
-		"small":                   {"f": mmvimage.New(2).InDom(1, "", "", manyInsts(100)...).Metric(many("m", 1, 1, 5))},
+		"small":                   {"f": instances("x", 100, "m", 1)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := newBox(t)
@@ -116,13 +114,6 @@ func TestNoOutline(t *testing.T) {
 			}
 		})
 	}
-}
-
-func manyInsts(n int) (list []mmvimage.Inst) {
-	for i := range n {
-		list = append(list, mmvimage.Inst{ID: int32(i), Name: strconv.Itoa(i)})
-	}
-	return list
 }
 
 // A large file that is rewritten, replaced or removed before anything but names was
@@ -166,91 +157,17 @@ func TestOutlineChanged(t *testing.T) {
 // not those of a file that came meanwhile.
 func TestOutlineHeld(t *testing.T) {
 	b := newBox(t)
-	b.put("f", manyValues("x"))
+	image := manyValues("x").Build()
+	b.write("f", image)
 	b.start()
 	desc := b.desc("mmv.f.m")
-	generation := func(g uint64) {
-		t.Helper()
-		var w [8]byte
-		mmvimage.PutU64(w[:], 0, g)
-		file, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
-		must(t, err)
-		_, err = file.WriteAt(w[:], mmvimage.HdrG2)
-		must(t, errors.Join(err, file.Close()))
-	}
-	g := readGeneration(t, filepath.Join(b.dir, "f"))
-	generation(0)
+	b.putG2(make([]byte, 8))
 	b.look()
 	equal(t, "names", fmt.Sprint(b.names()), "[]")
 	b.put("g", mmvimage.New(2).Cluster(9).InDom(1, "", "", insts("0:other")...).Metric(many("k", 5, 1, 3)))
 	b.look()
-	generation(g)
+	b.putG2(image[mmvimage.HdrG2 : mmvimage.HdrG2+8])
 	equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.f.m").InDom))), 5000)
 	equal(t, "descriptor", b.desc("mmv.f.m").PMID, desc.PMID)
 	equal(t, "the other one's", b.instances(b.desc("mmv.g.k").InDom), "0:other")
-}
-
-func readGeneration(t *testing.T, path string) uint64 {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	must(t, err)
-	return binary.NativeEndian.Uint64(data[mmvimage.HdrG2:])
-}
-
-// A file whose instances have not changed keeps its indom, and one whose have gets
-// another.
-func TestChangedInstances(t *testing.T) {
-	for what, n := range map[string]int{"small": 10, "large": 5000} {
-		t.Run(what, func(t *testing.T) {
-			file := func(name, metric string, item uint32) *mmvimage.Image {
-				img, m := mmvimage.New(2).Cluster(9), many(metric, item, 1)
-				list := make([]mmvimage.Inst, n)
-				for i := range list {
-					list[i] = mmvimage.Inst{ID: int32(i), Name: fmt.Sprint(name, i)}
-					m.Values = append(m.Values, mmvimage.Int(int64(i)))
-				}
-				return img.InDom(1, "", "", list...).Metric(m)
-			}
-			b := newBox(t)
-			b.put("f", file("x", "m", 1))
-			b.start()
-			b.put("g", file("x", "n", 2))
-			was := b.desc("mmv.g.n").InDom
-			equal(t, "indom of both", b.desc("mmv.f.m").InDom, was)
-			b.put("f", file("y", "m", 1))
-			equal(t, "indom of the one that has not changed", b.desc("mmv.g.n").InDom, was)
-			if b.desc("mmv.f.m").InDom == was {
-				t.Error("the one that has changed still has it, too")
-			}
-		})
-	}
-}
-
-// Of a metric that several files have, the value is that of the first that has one:
-// not of a file that is being rewritten.
-func TestHeldShared(t *testing.T) {
-	small := func(v int64) *mmvimage.Image {
-		return mmvimage.New(1).Cluster(9).InDom(1, "", "", insts("0:x0")...).Metric(many("m", 1, 1, v)).Metric(metric("n", 2, v))
-	}
-	for what, images := range map[string][2]*mmvimage.Image{
-		"small": {small(1), small(0)},
-		"large": {manyValues("x"), manyValues("x")},
-	} {
-		t.Run(what, func(t *testing.T) {
-			b := newBox(t)
-			b.put("f", images[0].Flags(mmvimage.NoPrefix))
-			b.put("g", images[1].Flags(mmvimage.NoPrefix))
-			b.start()
-			m, n := b.pmid("mmv.m"), b.pmid("mmv.n")
-			before := b.fetch(nil, m).Sets[0].NumVal
-			file, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
-			must(t, err)
-			_, err = file.WriteAt(make([]byte, 8), mmvimage.HdrG2)
-			must(t, err)
-			must(t, file.Close())
-			sets := b.fetch(nil, m, n).Sets
-			equal(t, "values of the other one", fmt.Sprint(sets[0].NumVal, sets[1].NumVal), fmt.Sprint(before, 1))
-			equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.m").InDom))), int(before))
-		})
-	}
 }

@@ -9,8 +9,8 @@ import (
 type Layout struct{ c *Catalog }
 
 // Layout returns where the values of the file lie, nil where that cannot be
-// found out any more: the file is Held, or not what it was, or an Outline. For a file of many
-// values it is made when it is first asked for.
+// found out: the file is Held, or no longer what it was, or its Catalog is an
+// Outline. For a file of many values it is made when it is first asked for.
 func (f *File) Layout() *Layout {
 	switch {
 	case f.Held || f.m.size == 0 || f.Catalog.Outline:

@@ -292,7 +292,7 @@ func (p *parser) toc() error {
 			return p.errorf(SectionTOC, -1, "", HeaderSize, ErrMissing, "no %ss", s)
 		}
 	}
-	// The labels that something has are told to have changed: they need instances.
+	// Whether labels have changed is told with every fetch, and takes the instances that have some.
 	p.c.Outline = p.outline && p.section[SectionValues].Count >= manyValues && p.section[SectionLabels].Count == 0
 	p.slots = p.slots[:0]
 	if n := uint64(p.section[SectionStrings].Count); n <= p.filled/StringSize {

@@ -45,7 +45,8 @@ func rewriters() map[string]func(a *actor, c *contents) error {
 	}
 }
 
-// largeRewriters write files of so many values that the agent reads them, and the instances, when they are asked for.
+// largeRewriters write files of so many values that the agent reads them in parts, and what refers to values when one is
+// asked for.
 func largeRewriters() map[string]func(a *actor, c *contents) error {
 	w := rewriters()
 	ways := []func(a *actor, c *contents) error{w["writer"], w["republic"], w["renamer"]}
