@@ -1,7 +1,8 @@
 #!/bin/bash
 # fuzz.sh TIME: runs every fuzz target of the module for that time, one after the other. The time is kept from
 # outside, with an interrupt: go test -fuzztime now and then fails at its own deadline with nothing found
-# (golang/go#75804).
+# (golang/go#75804). The interrupt goes to the process that keeps the workers (--foreground): a worker that gets it
+# first counts as one that has crashed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -16,7 +17,7 @@ grep -rE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*\(' cmd pkg test |
 		binary=$binaries/${dir//\//-}.test
 		[ -e "$binary" ] || go test -c -fuzz . -o "$binary" "./$dir"
 		cd "$root/$dir"
-		timeout --preserve-status --kill-after 1m --signal INT "$1" "$binary" -test.run '^$' -test.fuzz "^$target\$" \
+		timeout --foreground --preserve-status --kill-after 1m --signal INT "$1" "$binary" -test.run '^$' -test.fuzz "^$target\$" \
 			-test.fuzzcachedir "$cache/$module/$dir" </dev/null
 		cd "$root"
 	done
