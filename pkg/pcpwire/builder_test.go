@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -68,11 +69,6 @@ func TestResultBuilderRandom(t *testing.T) {
 		}
 		b.Begin(0, n, announced)
 		for _, s := range want.Sets {
-			if rnd.IntN(4) == 0 { // something that is taken back
-				m := b.Mark()
-				build(&b, randomSet(rnd))
-				b.Rewind(m)
-			}
 			build(&b, s)
 		}
 		b.SetFlags(want.Flags)
@@ -192,6 +188,21 @@ func TestResultBuilderErrors(t *testing.T) {
 		{"set too many", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 0); b.Status(1, 0); b.Status(1, 0) }, pcpwire.ErrCount},
 		{"negative", func(b *pcpwire.ResultBuilder) { b.Begin(0, -1, 0) }, pcpwire.ErrRange},
 		{"over any ceiling", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 1<<28) }, pcpwire.ErrTooBig},
+		{"over any number, values", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, math.MaxInt) }, pcpwire.ErrTooBig},
+		{"over any number, sets", func(b *pcpwire.ResultBuilder) { b.Begin(0, math.MaxInt, 1) }, pcpwire.ErrTooBig},
+		{"types missing", func(b *pcpwire.ResultBuilder) {
+			b.Begin(0, 2, 2)
+			types := [...]pcpwire.Type{pcpwire.TypeU32, pcpwire.TypeU32}
+			b.Singular([]pcpwire.PMID{1, 2}, types[:1], []uint64{1, 2})
+		}, pcpwire.ErrCount},
+		{"numbers missing", func(b *pcpwire.ResultBuilder) {
+			b.Begin(0, 1, 1)
+			b.Singular([]pcpwire.PMID{1}, []pcpwire.Type{pcpwire.TypeU32}, nil)
+		}, pcpwire.ErrCount},
+		{"string in a number", func(b *pcpwire.ResultBuilder) {
+			b.Begin(0, 1, 1)
+			b.Singular([]pcpwire.PMID{1}, []pcpwire.Type{pcpwire.TypeString}, []uint64{1})
+		}, pcpwire.ErrRange},
 		{"positive status", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 0); b.Status(1, 1) }, pcpwire.ErrRange},
 		{"values missing", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 2); b.Set32(1, two, []uint64{1}) }, pcpwire.ErrCount},
 		{"float missing", func(b *pcpwire.ResultBuilder) { b.Begin(0, 1, 2); b.SetFloat(1, two, []uint64{1}) }, pcpwire.ErrCount},
@@ -240,25 +251,6 @@ func TestResultBuilderErrors(t *testing.T) {
 				t.Errorf("the next reply: %x, %v", pdu, err)
 			}
 		})
-	}
-}
-
-// TestResultBuilderRewind takes back a set of which strings are missing.
-func TestResultBuilderRewind(t *testing.T) {
-	var b pcpwire.ResultBuilder
-	b.Begin(0, 1, 3)
-	m := b.Mark()
-	b.BeginStrings(1, 2)
-	b.AddString(1, []byte("text"))
-	b.Rewind(m)
-	b.Status(1, pcpwire.ErrValue)
-	got, err := b.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := words(32, 0x7001, 0, 0, 0, 1, 1, -12351)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -378,6 +370,8 @@ func TestNamesBuilder(t *testing.T) {
 		})
 	}
 	for name, build := range map[string]func(){
+		"no Begin":                 func() { b = pcpwire.NamesBuilder{} },
+		"no Begin, a name":         func() { b = pcpwire.NamesBuilder{}; b.Add(nil, make([]byte, 100)) },
 		"status in a list without": func() { b.Begin(false); b.AddStatus([]byte("a"), 0) },
 		"none in a list with":      func() { b.Begin(true); b.Add(nil, []byte("a")) },
 	} {

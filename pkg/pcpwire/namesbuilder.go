@@ -61,10 +61,18 @@ func (b *NamesBuilder) add(prefix, name []byte) {
 	b.nstrbytes += n + 1
 }
 
+// begun says whether Begin was called, and nothing has gone wrong since.
+func (b *NamesBuilder) begun() bool {
+	if b.err == nil && len(b.buf) < namesHeader {
+		b.err = fmt.Errorf("no Begin: %w", ErrCount)
+	}
+	return b.err == nil
+}
+
 // room says whether a name of n bytes may be added.
 func (b *NamesBuilder) room(n int, withStatus bool) bool {
 	switch {
-	case b.err != nil:
+	case !b.begun():
 	case withStatus != b.withStatus:
 		b.err = fmt.Errorf("name with a status and one without: %w", ErrCount)
 	case n > MaxPDU-12-len(b.buf): // status, length and padding
@@ -73,9 +81,9 @@ func (b *NamesBuilder) room(n int, withStatus bool) bool {
 	return b.err == nil
 }
 
-// Finish returns the whole PDU, valid until the next Begin.
+// Finish returns the whole PDU, valid until the next Begin; ErrCount without one.
 func (b *NamesBuilder) Finish() ([]byte, error) {
-	if b.err == nil {
+	if b.begun() {
 		b.err = patchLen(b.buf, 0, MaxPDU)
 	}
 	if b.err != nil {

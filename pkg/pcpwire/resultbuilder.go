@@ -7,7 +7,10 @@ import (
 
 // ResultBuilder writes the reply to a fetch, header included, into a buffer that
 // it uses again for the next one. Begin, then one call per metric in the order
-// of the request, then Finish. The zero value is ready for use.
+// of the request, then Finish. The zero value is ready for use. Set32, Set64,
+// SetFloat and BeginStrings without instances add a metric without values, as
+// Status does with 0. For values of PM_TYPE_AGGREGATE and PM_TYPE_EVENT there is
+// [Result].
 //
 // The first error stays until the next Begin and is returned by Finish; calls
 // after it do nothing.
@@ -38,14 +41,15 @@ func (b *ResultBuilder) Begin(flags uint32, npmid, nvalues int) {
 		b.buf = nil
 	}
 	*b = ResultBuilder{buf: b.buf, keep: b.keep, npmid: npmid, set: resultHeader, blocks: resultHeader, ceiling: MaxPDU}
-	if npmid < 0 || nvalues < 0 {
-		b.err = fmt.Errorf("%d value sets, %d values: %w", npmid, nvalues, ErrRange)
-		npmid, nvalues = 0, 0
-	}
 	room := int64(setHeader)*int64(npmid) + int64(valueSize)*int64(nvalues)
-	if room > int64(b.ceiling-resultHeader) {
-		b.fail(fmt.Errorf("%d value sets, %d values: %w", npmid, nvalues, ErrTooBig))
-		room = 0
+	switch {
+	case npmid < 0 || nvalues < 0:
+		b.err = fmt.Errorf("%d value sets, %d values: %w", npmid, nvalues, ErrRange)
+	case npmid > MaxPDU || nvalues > MaxPDU || room > int64(b.ceiling-resultHeader):
+		b.err = fmt.Errorf("%d value sets, %d values: %w", npmid, nvalues, ErrTooBig)
+	}
+	if b.err != nil {
+		npmid, nvalues, room = 0, 0, 0
 	}
 	b.blocks += int(room)
 	b.block, b.claimed = b.blocks, b.blocks
@@ -67,21 +71,6 @@ func (b *ResultBuilder) SetFlags(flags uint32) {
 
 // Len is the number of value sets so far.
 func (b *ResultBuilder) Len() int { return b.sets }
-
-// ResultMark is a state of a [ResultBuilder].
-type ResultMark struct{ sets, set, blocks int }
-
-// Mark returns the state after the sets so far, for Rewind.
-func (b *ResultBuilder) Mark() ResultMark {
-	return ResultMark{b.sets, b.set, b.block - b.blocks}
-}
-
-// Rewind takes back all sets since the mark, which must be of this reply; also
-// the one that a call was adding when it panicked.
-func (b *ResultBuilder) Rewind(m ResultMark) {
-	b.sets, b.set, b.block = m.sets, m.set, b.blocks+m.blocks
-	b.strings = 0
-}
 
 // Status adds a metric without values: s is 0 or the reason.
 func (b *ResultBuilder) Status(pmid PMID, s Status) {

@@ -1,18 +1,24 @@
 package pcpwire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Singular adds metrics of one value each: Set32, SetFloat or Set64 for each
 // of pmids, with its type and bits, in one go. TypeNoSupport stands for a
-// metric without a value. The three slices are of one length; types are
-// TypeI32, TypeU32, TypeI64, TypeU64, TypeFloat, TypeDouble or TypeNoSupport.
+// metric without a value. The three slices are of one length, else ErrCount;
+// types are TypeI32, TypeU32, TypeI64, TypeU64, TypeFloat, TypeDouble or
+// TypeNoSupport, else ErrRange.
 func (b *ResultBuilder) Singular(pmids []PMID, types []Type, bits []uint64) {
 	const set, block = setHeader + valueSize, blockHeader + 8
 	n := len(pmids)
+	if len(types) != n || len(bits) != n {
+		b.fail(fmt.Errorf("%d metrics, %d types, %d values: %w", n, len(types), len(bits), ErrCount))
+	}
 	if !b.room(set*n, block*n) {
 		return
 	}
-	types, bits = types[:n], bits[:n]
 	p, q := b.buf[b.set:b.set+set*n], b.buf[b.block:b.block+block*n]
 	sets, blocks := len(p), len(q)
 	word := b.pointer()
@@ -48,6 +54,9 @@ func (b *ResultBuilder) Singular(pmids []PMID, types []Type, bits []uint64) {
 				p, q, word = p[set:], q[size:], word+size/4
 			}
 		default:
+			if t != TypeNoSupport {
+				b.fail(fmt.Errorf("%v: type %v in a number: %w", pmids[i], t, ErrRange))
+			}
 			binary.BigEndian.PutUint64(p, uint64(pmids[i])<<32)
 			p = p[8:]
 			i++

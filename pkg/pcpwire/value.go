@@ -138,8 +138,8 @@ func (a AtomValue) Double() float64 { return math.Float64frombits(a.Bits) }
 
 // Convert returns the value as one of another type, by the rules of
 // pmExtractValue: ErrSign for a negative value to an unsigned type, ErrTrunc for
-// one that does not fit, ErrConv where there is no conversion. Fractions are cut
-// off. Str is shared with the result.
+// one that does not fit (also where pmExtractValue wraps around), ErrConv where
+// there is no conversion. Fractions are cut off. Str is shared with the result.
 func (a AtomValue) Convert(to Type) (AtomValue, error) {
 	if a.Type == to {
 		return a, nil
@@ -266,7 +266,8 @@ type Value struct {
 // Extract returns the value, which is of type t and in a set of the given
 // format, without conversion: ErrConv if it cannot be of that type. A value in
 // situ has no type of its own; it may be TypeI32 or TypeU32, and TypeFloat as
-// old agents send it. The result's Str is part of the block.
+// old agents send it; they also leave the type of a block 0, which is taken for
+// t. The result's Str is part of the block.
 func (v *Value) Extract(format ValueFormat, t Type) (AtomValue, error) {
 	if format == InSitu {
 		if t != TypeI32 && t != TypeU32 && t != TypeFloat {
