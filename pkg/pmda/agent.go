@@ -15,7 +15,9 @@ import (
 // Config says what agent it is.
 type Config struct {
 	// Name is the agent's name, and by custom the root of its name space.
-	// Its metrics have the label {"agent":Name}.
+	// Its metrics have the label {"agent":Name}, also beside labels of the domain
+	// that the Session has, which may replace it. (libpcp_pmda gives it only to an
+	// agent without any.)
 	Name string
 	// Domain is the number in pmcd.conf, the first part of every PMID.
 	Domain uint32

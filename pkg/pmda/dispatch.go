@@ -11,7 +11,7 @@ const keepBuffer = 1 << 20
 // the reply: exactly one PDU for a request, nil for anything else. The reply
 // is valid until the next call.
 func (c *conn) dispatch(h pcpwire.Header, pdu pcpwire.PDU, err error) []byte {
-	if !wantsReply(h.Type) {
+	if !h.Type.HasReply() {
 		c.take(h, pdu, err)
 		return nil
 	}
@@ -26,18 +26,6 @@ func (c *conn) dispatch(h pcpwire.Header, pdu pcpwire.PDU, err error) []byte {
 		return c.errorReply(statusOf(err))
 	}
 	return reply
-}
-
-// wantsReply reports whether pmcd waits for an answer to a PDU.
-func wantsReply(t pcpwire.PDUType) bool {
-	switch t {
-	case pcpwire.PDUFetch, pcpwire.PDUResult, pcpwire.PDUDescReq, pcpwire.PDUInstanceReq,
-		pcpwire.PDUTextReq, pcpwire.PDUPMNSNames, pcpwire.PDUPMNSIDs, pcpwire.PDUPMNSChild,
-		pcpwire.PDUPMNSTraverse, pcpwire.PDULabelReq:
-		return true
-	default:
-		return false
-	}
 }
 
 // answer answers a request, between Begin and End of the session.

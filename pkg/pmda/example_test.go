@@ -27,7 +27,7 @@ func (t *tiny) Desc(pmid pcpwire.PMID) (pcpwire.Desc, error) {
 	}
 	return pcpwire.Desc{
 		PMID: uptime, Type: pcpwire.TypeU32, InDom: pcpwire.InDomNull,
-		Semantics: pcpwire.SemCounter, Units: pcpwire.NewUnits(0, 1, 0, 0, 3, 0),
+		Semantics: pcpwire.SemCounter, Units: pcpwire.NewUnits(0, 1, 0, 0, pcpwire.TimeSec, 0),
 	}, nil
 }
 
@@ -46,6 +46,10 @@ func (t *tiny) Fetch(pmids []pcpwire.PMID, _ *pcpwire.Profile, b *pcpwire.Result
 // A whole agent, to be started by pmcd from this line of pmcd.conf:
 //
 //	tiny 254 pipe binary /path/to/pmdatiny
+//
+// and with this in the name space of pmcd (pmnsmerge(1)):
+//
+//	root { tiny 254:*:* }
 func Example() {
 	var names pmda.TreeBuilder
 	if err := names.Add([]byte("tiny.uptime"), uptime); err != nil {

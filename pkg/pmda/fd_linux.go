@@ -28,8 +28,9 @@ type FD struct {
 // NewPipe makes an FD of two descriptors, such as 0 and 1 of an agent started
 // by pmcd, and owns them from then on. Pipes are enlarged if possible.
 //
-// The process must ignore SIGPIPE when out is 1 or 2: that is where the Go
-// runtime dies of it.
+// Nothing else may read from or write to them. A write to a pipe whose other end
+// is closed is an EPIPE error; what goes through os.Stdout or os.Stderr ends the
+// process then, unless that ignores SIGPIPE.
 func NewPipe(in, out int) *FD {
 	for _, fd := range [...]int{in, out} {
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeSize) // not a pipe, or over the user's limit: works as well

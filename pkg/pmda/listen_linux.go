@@ -25,6 +25,11 @@ const (
 	maxConns = 64
 	// greetTime is how long a peer may take to answer CREDS: pmcd does at once.
 	greetTime = time.Minute
+	// stopTime is how long, at the end, a peer may take to read its last reply.
+	stopTime = 2 * time.Second
+	// maxRequest bounds what a peer may send at once, in bytes. pmcd takes 64 KiB
+	// from its clients, unless it is told otherwise (-L).
+	maxRequest = 4 << 20
 )
 
 // A Listener is a socket at which pmcd connects to a running agent, where
@@ -53,8 +58,8 @@ func ListenInet(port string, six bool) (*Listener, error) {
 	return &Listener{l: l}, nil
 }
 
-// NewListener takes over a listening socket, such as systemd passes. The file
-// is closed.
+// NewListener takes over a listening socket, such as systemd passes: a unix
+// socket, or one of TCP at a loopback address. The file is closed.
 func NewListener(f *os.File) (*Listener, error) {
 	l, err := net.FileListener(f)
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -93,8 +98,14 @@ func (l *Listener) Close() error {
 // and closes them. Of a unix socket's peers it serves those that run as root,
 // as the process's own user or as one of the users. A unix socket whose path
 // is gone (pmcd removes it when it drops an agent, if it may) is bound again.
+// Users are numeric user ids; pmcd, also one that root has started, connects as
+// PCP_USER (usually pcp). An inet socket cannot tell users: all of this host may
+// connect to it.
 //
-// When it returns, all connections are closed. The error is nil unless a
+// It serves 64 connections at once, and requests of up to 4 MiB.
+//
+// When it returns, all connections are closed; a peer that does not read its
+// reply delays that by two seconds. The error is nil unless a
 // listener is of no more use, such as an inherited one whose path is gone and
 // cannot be made by this process.
 func (a *Agent) ServeAll(ctx context.Context, users []int, listeners ...*Listener) error {
@@ -183,8 +194,9 @@ func (s *server) serve(c net.Conn) {
 		return
 	}
 	defer s.conns.Add(-1)
+	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(stopTime, func() { _ = f.Close() }) })()
 	s.log.Debug("connected to " + peer)
-	err = s.Serve(s.ctx, pcpwire.NewConn(&greeted{FD: f}, f))
+	err = s.Serve(s.ctx, pcpwire.NewConn(&greeted{FD: f}, f, pcpwire.WithMaxBody(maxRequest)))
 	if err != nil {
 		s.log.Debug("connection to "+peer+" ended", "error", err)
 	} else {

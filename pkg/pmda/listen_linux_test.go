@@ -2,6 +2,7 @@ package pmda_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -30,8 +31,13 @@ type serving struct {
 
 func serveAll(t testing.TB, users []int, listeners ...*pmda.Listener) *serving {
 	t.Helper()
+	return serveAllOf(t, newSample(), users, listeners...)
+}
+
+func serveAllOf(t testing.TB, src pmda.Source, users []int, listeners ...*pmda.Listener) *serving {
+	t.Helper()
 	kept := &logs{}
-	agent := pmda.New(pmda.Config{Name: "sample", Domain: domain}, newSample(), slog.New(kept))
+	agent := pmda.New(pmda.Config{Name: "sample", Domain: domain}, src, slog.New(kept))
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &serving{done: make(chan error, 1), logs: kept}
 	go func() { s.done <- agent.ServeAll(ctx, users, listeners...) }()
@@ -398,6 +404,44 @@ func TestPeers(t *testing.T) {
 	}
 	if n := len(s.logs.with("of user 4243 may not")); n != 1 {
 		t.Errorf("%v", s.logs.all())
+	}
+}
+
+// A peer that does not read its reply does not keep the agent from ending.
+func TestUnreadReply(t *testing.T) {
+	src := newSample()
+	const kind = pcpwire.TextHelp | pcpwire.TextPMID
+	src.texts[kind][uint32(heat)] = strings.Repeat("x", 16<<20)
+	inet, err := pmda.ListenInet("0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "socket")
+	s := serveAllOf(t, src, nil, listenUnix(t, path), inet)
+	for network, addr := range map[string]string{"unix": path, "tcp": inet.Addr()} {
+		p := mustDial(t, network, addr)
+		p.send(t, &pcpwire.TextReq{Ident: uint32(heat), Kind: kind})
+		if _, err := p.w.(net.Conn).Read(make([]byte, 1)); err != nil { // it has begun to write
+			t.Fatal(err)
+		}
+	}
+	s.stop()
+}
+
+// A request that is larger than pmcd's ends the connection before it takes memory.
+func TestLargeRequest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	serveAll(t, nil, listenUnix(t, path))
+	p := mustDial(t, "unix", path)
+	p.want(t, &pcpwire.TextReq{Ident: uint32(load), Kind: pcpwire.TextOneLine | pcpwire.TextPMID},
+		&pcpwire.Text{Ident: uint32(load), Text: []byte("load average")})
+	header := raw(pcpwire.PDUFetch)
+	binary.BigEndian.PutUint32(header, 5<<20)
+	if err := p.WriteBytes(header); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.ReadPDU(); !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("%v, want the end of the connection", err)
 	}
 }
 

@@ -38,7 +38,8 @@ var (
 )
 
 // MergeLabels makes a label set of records, in order (__pmAddLabels of
-// libpcp). Of two labels with one name the later one stays.
+// libpcp, which however leaves a single record nested, and names labels in maps
+// of it by the last component). Of two labels with one name the later one stays.
 //
 // The text of a single record is used as it is, without insignificant white
 // space; except at level LabelInstances, when a value is a map or a label was

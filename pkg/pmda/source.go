@@ -15,11 +15,14 @@ type Source interface {
 // Begin is called before each request, End when the reply is encoded and not
 // yet written, After when it has been; every other method but Close is called
 // between the first two, and answers from one state of things; Fetch and Instances
-// may move on to a newer one. What they return (names, texts, labels) need not live
-// longer than until End, and must not change until then.
+// may move on to a newer one. All three are also called once right after Open, before
+// any request. What the others return (names, texts, labels) need not live
+// longer than until End, and must not change until then. What they are passed (names,
+// pmids, profiles, value sets with their strings) is valid until they return, must
+// not be changed, and is to be copied if it is to be kept.
 //
 // An error that is, or wraps, a [pcpwire.Status] goes to the client as that
-// code; any other one as PM_ERR_GENERIC. PM_ERR_IPC, PM_ERR_TIMEOUT,
+// code; any other one as PM_ERR_GENERIC. PM_ERR_IPC, PM_ERR_TIMEOUT, -EPIPE,
 // PM_ERR_PMDAREADY and PM_ERR_PMDANOTREADY mean something else to pmcd (some
 // make it drop the agent) and are not for a Session to use: they are replaced
 // by PM_ERR_GENERIC.
@@ -66,7 +69,8 @@ type Session interface {
 	// has its status in its value set.
 	Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) error
 	// Store sets the values of one metric. 32-bit integers come in situ and
-	// without a type. PM_ERR_PERMISSION if that metric can not be set.
+	// without a type. PM_ERR_PERMISSION if that metric can not be set. A request
+	// may set several: the first error ends it, and what was set before stays.
 	Store(set *pcpwire.ValueSet) error
 }
 

@@ -20,7 +20,8 @@ const MaxImage = math.MaxUint32
 //
 // A file is wrong as a whole when its header is, or when its metrics, values,
 // indoms or instances section does not lie inside it. Anything smaller is left
-// out by itself and told in Catalog.Remarks.
+// out by itself and told in Catalog.Remarks. Live values are not its business:
+// a Dir maps files and loads them.
 func Parse(data []byte) (*Catalog, error) {
 	return parse(image{data: data, size: uint64(len(data))}, uint64(len(data)), &scratch{})
 }
