@@ -1,7 +1,10 @@
 package exporter_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,5 +87,54 @@ func TestTenThousandFiles(t *testing.T) {
 	for _, i := range []int{0, 4094, 4095, 9999} {
 		equal(t, "PMID", b.pmids(fmt.Sprint("mmv.m", i)), fmt.Sprintf("%d.%d", i%4095+1, i/4095+1))
 		equal(t, "value", b.values(fmt.Sprint("mmv.m", i)), strconv.Itoa(i))
+	}
+}
+
+// The two indoms of a large file change places in place, and nothing else does: before
+// or after its values were first asked for, each instance has its own.
+func TestMovedInstances(t *testing.T) {
+	const n, size = 5000, 24
+	for _, second := range []int{n, 1} { // instances of the second indom
+		var list []mmvimage.Inst
+		x, y := many("x", 1, 1), many("y", 2, 2)
+		for i := range n {
+			list = append(list, mmvimage.Inst{ID: int32(i), Name: fmt.Sprint("i", i)})
+			x.Values = append(x.Values, mmvimage.Int(int64(i)))
+		}
+		y.Values = x.Values[:second]
+		img := mmvimage.New(2).Cluster(9).InDom(1, "", "", list...).InDom(2, "", "", list[:second]...).Metric(x).Metric(y)
+		before, after, l := img.Build(), img.Build(), img.Layout()
+		for i := range n + second {
+			to := l.Instance((i + second) % (n + second))
+			copy(after[to:][:size], before[l.Instance(i):])
+			mmvimage.PutU64(after, l.Value(i)+mmvimage.ValueInst, to)
+		}
+		mmvimage.PutU64(after, l.InDom(0)+mmvimage.InDomOffset, l.Instance(second))
+		mmvimage.PutU64(after, l.InDom(1)+mmvimage.InDomOffset, l.Instance(0))
+		for _, asked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d, asked before: %v", second, asked), func(t *testing.T) {
+				b := newBox(t)
+				b.write("f", before)
+				b.start()
+				equal(t, "instances", len(strings.Fields(b.instances(b.desc("mmv.f.x").InDom))), n) // all is read
+				if asked {
+					equal(t, "values before", b.fetch(nil, b.pmid("mmv.f.x")).Sets[0].NumVal, n)
+				}
+				f, err := os.OpenFile(filepath.Join(b.dir, "f"), os.O_RDWR, 0)
+				must(t, err)
+				_, err = f.WriteAt(after, 0)
+				must(t, errors.Join(err, f.Close()))
+				for k, set := range b.fetch(nil, b.pmid("mmv.f.x"), b.pmid("mmv.f.y")).Sets {
+					equal(t, "values", int(set.NumVal), []int{n, second}[k])
+					for i := range set.Values {
+						v, err := set.Values[i].Extract(set.Format, pcpwire.TypeI64)
+						must(t, err)
+						if v.I64() != int64(set.Values[i].Inst) {
+							t.Fatalf("instance %d has the value of %d", set.Values[i].Inst, v.I64())
+						}
+					}
+				}
+			})
+		}
 	}
 }

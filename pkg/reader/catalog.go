@@ -212,5 +212,5 @@ func (c *Catalog) Equal(o *Catalog) bool {
 	return c == o || c.Header == o.Header && c.Size == o.Size && c.Outline == o.Outline && slices.EqualFunc(c.text, o.text, bytes.Equal) &&
 		slices.Equal(c.TOC, o.TOC) && slices.Equal(c.Metrics, o.Metrics) && slices.Equal(c.values, o.values) &&
 		slices.Equal(c.InDoms, o.InDoms) && slices.Equal(c.instances, o.instances) &&
-		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount
+		slices.Equal(c.Labels, o.Labels) && c.RemarkCount == o.RemarkCount && c.lazy.samePlaces(o.lazy)
 }

@@ -41,6 +41,14 @@ func (f *File) same(c *Catalog) bool {
 	return now != nil && now.c.Equal(f.laid.c)
 }
 
+// samePlaces tells whether the instances that values will refer to lie where those
+// of o do; either may be nil.
+func (p *parser) samePlaces(o *parser) bool {
+	return p == nil || o == nil || slices.EqualFunc(p.domain, o.domain, func(a, b domain) bool {
+		return a.off == b.off && a.n == b.n && slices.Equal(a.kept, b.kept)
+	})
+}
+
 // layOut reads the references of the values through the mapping, each once.
 func (f *File) layOut() *Layout {
 	c, p := *f.Catalog, *f.Catalog.lazy
@@ -48,6 +56,9 @@ func (f *File) layOut() *Layout {
 	p.c, p.scratch = &c, &scratch{}
 	read := func() (ok bool) {
 		defer f.guard(debug.SetPanicOnFault(true), &ok)
+		if !f.current() {
+			return false
+		}
 		_ = p.values(func(off uint64) uint64 { return word(f.m.at(uint32(off))) }) // has no errors
 		return f.current()
 	}

@@ -5,7 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pmdammv/test/mmvimage"
 )
@@ -204,4 +208,55 @@ func TestOutline(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The writer is making the same file again through its mapping, with the same
+// generation, when its values are first asked for: what is found of them, if
+// anything, is that of the whole file.
+func TestLayoutInFlux(t *testing.T) {
+	image, img := largeImage(2)
+	from, n := img.Layout().Values, uint64(img.Layout().NumValues)*mmvimage.ValueSize
+	want, err := Parse(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := want.Values(&want.Metrics[1])
+	for i := range 200 {
+		d, file := loadLarge(t, image)
+		m := mapFileOf(t, d, file)
+		mmvimage.PutU64(m, mmvimage.HdrG2, 0)
+		clear(m[from : from+n])
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for end := time.Now().Add(time.Duration(i) * 2 * time.Microsecond); time.Now().Before(end); { // as long as a read may take
+			}
+			copy(m[from:], image[from:from+n])
+			copy(m[mmvimage.HdrG2:], image[mmvimage.HdrG2:mmvimage.HdrG2+8])
+		})
+		l := file.Layout()
+		wg.Wait()
+		if l != nil {
+			if got := l.c.Values(&l.c.Metrics[1]); got.Len() != all.Len() {
+				t.Fatalf("%d values of %d", got.Len(), all.Len())
+			}
+		}
+		if err := unix.Munmap(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mapFileOf maps a file as its writer does.
+func mapFileOf(t *testing.T, d *Dir, file *File) []byte {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(d.Path(), file.Name), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // mapped
+	m, err := unix.Mmap(int(f.Fd()), 0, int(file.id.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
