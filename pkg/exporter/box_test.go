@@ -61,20 +61,32 @@ func (b *box) keep() *box {
 
 func (b *box) start() *box {
 	b.Helper()
+	b.make()
+	b.open()
+	return b
+}
+
+// make makes an Exporter that has not looked at anything.
+func (b *box) make() {
+	b.Helper()
 	var err error
 	if b.e, err = exporter.New(b.opts); err != nil {
 		b.Fatal(err)
 	}
+}
+
+func (b *box) open() {
 	b.s = b.e.Open()
 	b.s.After()
-	return b
 }
 
 func (b *box) stop() {
 	if b.e == nil {
 		return
 	}
-	b.s.Close()
+	if b.s != nil {
+		b.s.Close()
+	}
 	b.e.Close()
 	b.e, b.s = nil, nil
 }
@@ -120,13 +132,13 @@ func (b *box) remove(names ...string) {
 	}
 }
 
-// ask does something between Begin and End.
+// ask does something between Begin and End, and returns the Changes after it.
 func (b *box) ask(f func(s pmda.Session)) pmda.Changes {
 	defer b.s.After()
-	c := b.s.Begin()
+	b.s.Begin()
 	defer b.s.End()
 	f(b.s)
-	return c
+	return b.s.Changes()
 }
 
 func (b *box) look() pmda.Changes { return b.ask(func(pmda.Session) {}) }

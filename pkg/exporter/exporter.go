@@ -172,8 +172,11 @@ func (e *Exporter) look() (looks uint64) {
 func (e *Exporter) complete() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.dir.Complete()
-	e.refresh(true)
+	e.refresh(false) // what has happened since, or the first of all
+	if e.table.Load().outline {
+		e.dir.Complete()
+		e.refresh(true)
+	}
 }
 
 // afterwards does what looks have left to be done when nobody waits for it.
@@ -262,7 +265,7 @@ func (e *Exporter) report(r reader.Report) {
 // that it is the same with all instances, and no reload.
 func (e *Exporter) publish(old *Table, snap *reader.Snapshot, completed bool) {
 	e.reg.counter++
-	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing}
+	next := &Table{domain: e.opts.Domain, control: e.control, snap: snap, forcing: e.forcing, number: e.reg.counter}
 	next.outline = slices.ContainsFunc(snap.Files, func(f *reader.File) bool { return f.Catalog.Outline })
 	if old != nil {
 		next.clusters, next.indoms, next.reloads = old.clusters, old.indoms, old.reloads

@@ -359,3 +359,20 @@ func TestRewritingWriter(t *testing.T) {
 		t.Error("nothing was tried")
 	}
 }
+
+// A reply with a value of a file that was rewritten after the request began tells of
+// the change itself, and not the next one.
+func TestChangeToldWithIt(t *testing.T) {
+	b := newBox(t)
+	b.put("f", mmvimage.New(1).Cluster(5).Metric(metric("old", 1, 1)))
+	b.start()
+	was := b.look()
+	now := b.ask(func(s pmda.Session) {
+		must(t, rewrite(filepath.Join(b.dir, "f"), mmvimage.New(1).Cluster(5).Metric(metric("other", 1, 77))))
+		must(t, s.Fetch([]pcpwire.PMID{pcpwire.NewPMID(domain, 5, 1)}, nil, &b.result))
+	})
+	pdu, err := b.result.Finish()
+	equal(t, "value", b.show(&reply(t, pdu, err, &pcpwire.Result{}).Sets[0]), "77")
+	equal(t, "names have changed", now.Names != was.Names, true)
+	equal(t, "in the next reply again", b.look(), now)
+}

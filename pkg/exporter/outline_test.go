@@ -171,3 +171,27 @@ func TestOutlineHeld(t *testing.T) {
 	equal(t, "descriptor", b.desc("mmv.f.m").PMID, desc.PMID)
 	equal(t, "the other one's", b.instances(b.desc("mmv.g.k").InDom), "0:other")
 }
+
+// Where nobody asks in the first moments, the first look is a whole one, too: what is
+// wrong is told, and a file is kept as it was while it is rewritten.
+func TestOutlineOfNobody(t *testing.T) {
+	b := newBox(t)
+	b.write("f", flawed(manyValues("x")))
+	b.make()
+	b.e.Start()
+	wait(t, "what is wrong to be told", func() bool { return has(b.told(), flaw) })
+	b.open()
+	b.putG2(make([]byte, 8))
+	equal(t, "names while it is rewritten", fmt.Sprint(b.names()), "[mmv.f.n mmv.f.m]")
+}
+
+// A file that comes in the first moments, and of which nobody asks, makes a reload.
+func TestOutlineReloads(t *testing.T) {
+	b := newBox(t)
+	b.put("f", manyValues("x"))
+	b.start()
+	b.put("g", one(1))
+	b.e.Start()
+	wait(t, "g", func() bool { return has(b.told(), "i g: loaded") })
+	equal(t, "reloads", b.values("mmv.control.reloads"), "1")
+}

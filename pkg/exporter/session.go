@@ -16,7 +16,7 @@ type session struct {
 	refs  []reader.ValueRef // those in the profile
 	table catalogTable
 	sized struct {
-		table         *Table
+		table         uint64 // Table.number
 		pmids, values int
 	}
 	inst1 [1]int32
@@ -40,15 +40,19 @@ func (e *Exporter) Open() pmda.Session {
 
 func (s *session) Close() { s.e.afterwards() }
 
-func (s *session) Begin() pmda.Changes {
+func (s *session) Begin() {
 	s.began = s.e.look() // later ones may already have begun for others
 	s.e.dir.Acquire()
 	s.t = s.e.table.Load() // after Acquire: what an older one has may be unmapped
+}
+
+func (s *session) Changes() pmda.Changes {
 	return pmda.Changes{Names: s.t.names + s.t.forcing, Labels: s.t.labels}
 }
 
 func (s *session) End() {
-	s.t = nil
+	s.t, s.table = nil, catalogTable{} // what was replaced must not be kept by who asks nothing
+	clear(s.wants)
 	s.e.dir.Release()
 }
 

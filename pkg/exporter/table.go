@@ -26,6 +26,7 @@ type Table struct {
 	rejected int
 	reloads  uint64
 	forcing  uint64 // Exporter.forcing
+	number   uint64 // of no other Table
 	outline  bool   // made without the instances of some files
 	sums            // of the clusters
 }

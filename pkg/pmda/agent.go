@@ -112,7 +112,8 @@ type conn struct {
 // later change of the Source will take again.
 func (c *conn) serve() error {
 	c.sess = c.src.Open()
-	c.seen = c.sess.Begin()
+	c.sess.Begin()
+	c.seen = c.sess.Changes()
 	c.sess.End()
 	c.sess.After()
 	if !c.phase.CompareAndSwap(phaseBusy, phaseIdle) {

@@ -6,8 +6,11 @@ import "pmdammv/pkg/pcpwire"
 // instance domains, texts, labels and metrics that can be set.
 type Base struct{}
 
-// Begin tells of no changes, ever.
-func (Base) Begin() Changes { return Changes{} }
+// Begin does nothing.
+func (Base) Begin() {}
+
+// Changes tells of none, ever.
+func (Base) Changes() Changes { return Changes{} }
 
 // End does nothing.
 func (Base) End() {}

@@ -19,8 +19,8 @@ func (c *conn) dispatch(h pcpwire.Header, pdu pcpwire.PDU, err error) []byte {
 		c.log.Debug("malformed request", "pdu", h.Type, "error", err)
 		return c.errorReply(pcpwire.ErrIPC)
 	}
-	changes := c.sess.Begin()
-	reply, err := c.answer(pdu, changes)
+	c.sess.Begin()
+	reply, err := c.answer(pdu)
 	c.sess.End()
 	if err != nil {
 		return c.errorReply(statusOf(err))
@@ -29,10 +29,10 @@ func (c *conn) dispatch(h pcpwire.Header, pdu pcpwire.PDU, err error) []byte {
 }
 
 // answer answers a request, between Begin and End of the session.
-func (c *conn) answer(pdu pcpwire.PDU, changes Changes) ([]byte, error) {
+func (c *conn) answer(pdu pcpwire.PDU) ([]byte, error) {
 	switch p := pdu.(type) {
 	case *pcpwire.Fetch:
-		return c.fetch(p, changes)
+		return c.fetch(p)
 	case *pcpwire.Result:
 		return c.store(p)
 	case *pcpwire.DescReq:

@@ -26,6 +26,5 @@
 //
 // [Tree] is a name space with libpcp's order and look-up rules, for agents
 // that have no better one of their own. Where names come and go, build a new
-// Tree then, and have [Session].Begin take it up and return another
-// Changes.Names.
+// Tree then, and have [Session].Begin take it up and Changes tell of it.
 package pmda

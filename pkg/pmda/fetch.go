@@ -10,7 +10,7 @@ import (
 var errSets = errors.New("not one value set per metric")
 
 // fetch answers a FETCH.
-func (c *conn) fetch(req *pcpwire.Fetch, now Changes) ([]byte, error) {
+func (c *conn) fetch(req *pcpwire.Fetch) ([]byte, error) {
 	b := &c.result
 	if err := c.sess.Fetch(req.PMIDs, c.profile, b); err != nil {
 		return nil, err
@@ -18,6 +18,7 @@ func (c *conn) fetch(req *pcpwire.Fetch, now Changes) ([]byte, error) {
 	if b.Len() != len(req.PMIDs) {
 		return nil, c.bug("result", fmt.Errorf("%w: %d for %d", errSets, b.Len(), len(req.PMIDs)))
 	}
+	now := c.sess.Changes() // not before: Fetch may move on
 	b.SetFlags(changeFlags(c.seen, now))
 	reply, err := b.Finish()
 	if err != nil {

@@ -148,6 +148,10 @@ func TestChangeFlags(t *testing.T) {
 	s.namesToken.Add(1)
 	s.labelsToken.Add(1)
 	flags(pcpwire.NamesChanged | pcpwire.LabelsChanged)
+	s.fetching = func() { s.namesToken.Add(1) } // it moves on to a newer state
+	flags(pcpwire.NamesChanged)
+	s.fetching = nil
+	flags(0)
 	s.namesToken.Add(1) // there and back again
 	s.namesToken.Add(^uint64(0))
 	flags(0)

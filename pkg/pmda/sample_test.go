@@ -60,6 +60,7 @@ type sample struct {
 	opened, closed, begun   atomic.Int32
 	failWith                error
 	block                   chan chan struct{} // if not nil, Text hands a channel over and waits on it
+	fetching                func()             // if not nil, Fetch calls it
 }
 
 type labelKey struct {
@@ -145,10 +146,13 @@ type session struct {
 	owed   bool // an After, since End
 }
 
-func (s *session) Begin() pmda.Changes {
+func (s *session) Begin() {
 	s.begun.Add(1)
 	s.must(!s.inside && !s.owed)
 	s.inside = true
+}
+
+func (s *session) Changes() pmda.Changes {
 	return pmda.Changes{Names: s.namesToken.Load(), Labels: s.labelsToken.Load()}
 }
 
@@ -234,6 +238,9 @@ func (s *session) Labels(dst []pmda.LabelRecord, lev pcpwire.LabelLevel, ident u
 
 func (s *session) Fetch(ids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) error {
 	s.must(s.inside)
+	if s.fetching != nil {
+		s.fetching()
+	}
 	b.Begin(0, len(ids), len(ids))
 	for _, id := range ids {
 		m := s.find(id)

@@ -28,8 +28,10 @@ type Source interface {
 // by PM_ERR_GENERIC.
 type Session interface {
 	// Begin looks for changes. From here on the session answers from one immutable
-	// state, of which Changes tells.
-	Begin() Changes
+	// state.
+	Begin()
+	// Changes tells of that state. For a fetch it is asked after Fetch.
+	Changes() Changes
 	End()
 	// After is for what the reply need not wait for. It is not called when the
 	// reply cannot be written: then Close is.
