@@ -266,6 +266,7 @@ func (c *cluster) finish(domain uint32, r *registry, seed maphash.Seed, was *clu
 	} else {
 		c.mergeInDoms(r, was)
 	}
+	r.made[c.number] = r.counter // not before: until then all that it had may be wanted
 	c.prune()
 	var h maphash.Hash
 	h.SetSeed(seed)

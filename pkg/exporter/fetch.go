@@ -40,6 +40,11 @@ func (s *session) Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 // is written to is taken for values.
 func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwire.ResultBuilder) {
 	s.again++
+	for name, last := range s.restless {
+		if s.again-last > restlessFor {
+			delete(s.restless, name)
+		}
+	}
 	skip := map[string]bool{}
 	for n := 1; ; n++ {
 		old, began := s.t.snap, s.began
@@ -52,11 +57,6 @@ func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *
 		}
 		again := n < tries
 		if !again {
-			for name, last := range s.restless {
-				if s.again-last > restlessFor {
-					delete(s.restless, name)
-				}
-			}
 			for _, name := range s.e.dir.LookedAt(began) {
 				if _, ok := s.restless[name]; ok && !skip[name] {
 					skip[name], again = true, true
@@ -130,8 +130,8 @@ func (s *session) size(pmids []pcpwire.PMID) int {
 	if len(pmids) < 64 {
 		return s.count(pmids)
 	}
-	if s.sized.table != s.t || s.sized.pmids != len(pmids) {
-		s.sized.table, s.sized.pmids, s.sized.values = s.t, len(pmids), s.count(pmids)
+	if s.sized.table != s.t.number || s.sized.pmids != len(pmids) {
+		s.sized.table, s.sized.pmids, s.sized.values = s.t.number, len(pmids), s.count(pmids)
 	}
 	return s.sized.values
 }

@@ -58,7 +58,8 @@ type registry struct {
 	present [maxCluster + 1]int       // files that are there and have it
 	left    [maxCluster + 1]uint64    // when a file of it last went
 	insts   map[int32]*identity
-	inst    int32 // no lower one is free
+	inst    int32                  // no lower one is free
+	made    [maxCluster + 1]uint64 // when its files' indoms were last given numbers
 	indoms  map[indomKey]*indomIdentity
 	numbers map[uint32]*indomIdentity
 	number  uint32 // no higher one is free
@@ -313,15 +314,19 @@ func (r *registry) indom(key indomKey) (uint32, bool) {
 	return n, true
 }
 
-// lastInDom is when there was last a file of the indom's cluster.
+// lastInDom is when there was last a file of the indom's cluster that had it.
 func (r *registry) lastInDom(d *indomIdentity) uint64 {
-	if r.present[d.key.cluster] > 0 {
+	switch c := d.key.cluster; {
+	case d.last < r.made[c]:
+		return d.last
+	case r.present[c] > 0:
 		return r.counter
+	default:
+		return max(d.last, r.left[c])
 	}
-	return max(d.last, r.left[d.key.cluster])
 }
 
-// evictInDom forgets the indom whose cluster has been absent longest.
+// evictInDom forgets the indom that has been absent longest.
 func (r *registry) evictInDom() {
 	good := func(a absentee[*indomIdentity]) bool {
 		return r.indoms[a.what.key] == a.what && a.last == r.lastInDom(a.what) && a.last < r.counter
