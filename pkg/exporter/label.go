@@ -116,7 +116,7 @@ func (c *cluster) hashLabels(seed maphash.Seed) uint64 {
 			hash(pcpwire.LabelInDom, 0, d, pcpwire.InstNull)
 		}
 		if instances[d.serial] {
-			t := c.table(d)
+			t := c.table(d, &catalogTable{})
 			for k := range t.Len() {
 				inst, _ := t.At(k)
 				hash(pcpwire.LabelInstances, 0, d, inst)
@@ -130,12 +130,12 @@ func (c *cluster) hashLabels(seed maphash.Seed) uint64 {
 	return h.Sum64()
 }
 
-// table is the indom as pmda sees it.
-func (c *cluster) table(d *indom) pmda.Instances {
+// table is the indom as pmda sees it; t is for one of a single file.
+func (c *cluster) table(d *indom, t *catalogTable) pmda.Instances {
 	if d.more != nil {
 		return mergedTable{c, d.more}
 	}
-	t := &catalogTable{cat: c.files[d.file].cat}
+	*t = catalogTable{cat: c.files[d.file].cat}
 	if d.index >= 0 {
 		t.insts = t.cat.Instances(&t.cat.InDoms[d.index])
 	}

@@ -116,7 +116,7 @@ func (n *nameSpace) traverse(b *pcpwire.NamesBuilder, name []byte) error {
 	return nil
 }
 
-// tops are the first components below the root, in load order, and those of
+// top finds the first components below the root, in load order, and those of
 // them that are one plain file's, by name.
 func (n *nameSpace) top(files []*file, clusters *clusterSet, domain uint32) {
 	n.tops = append(make([]top, 0, len(files)+1), top{name: "control"})

@@ -120,18 +120,10 @@ func (s *session) instances(id pcpwire.InDom) (pmda.Instances, error) {
 		return s.t.files, nil
 	}
 	c, d := s.t.indom(id)
-	switch {
-	case d == nil:
+	if d == nil {
 		return nil, pcpwire.ErrInDom
-	case d.more != nil:
-		return mergedTable{c, d.more}, nil
 	}
-	cat := c.files[d.file].cat
-	s.table = catalogTable{cat, nil}
-	if d.index >= 0 {
-		s.table.insts = cat.Instances(&cat.InDoms[d.index])
-	}
-	return &s.table, nil
+	return c.table(d, &s.table), nil
 }
 
 func (s *session) Text(ident uint32, kind pcpwire.TextKind) ([]byte, error) {

@@ -198,15 +198,6 @@ func (c *Catalog) InstanceLabels(serial uint32, internal int32, f func(*Label)) 
 	}
 }
 
-// Memory is about how many bytes the Catalog takes.
-func (c *Catalog) Memory() int {
-	text := 0
-	for _, piece := range c.text {
-		text += len(piece)
-	}
-	return text + 44*len(c.Metrics) + 20*len(c.InDoms) + 8*len(c.instances) + 8*len(c.values) + 16*len(c.Labels)
-}
-
 // Equal tells whether two Catalogs say the same.
 func (c *Catalog) Equal(o *Catalog) bool {
 	return c == o || c.Header == o.Header && c.Size == o.Size && c.Outline == o.Outline && slices.EqualFunc(c.text, o.text, bytes.Equal) &&

@@ -70,3 +70,12 @@ func (d *Dir) AgeStamps() {
 		e.stamp.mtime--
 	}
 }
+
+// Memory is about how many bytes the Catalog takes.
+func (c *Catalog) Memory() int {
+	text := 0
+	for _, piece := range c.text {
+		text += len(piece)
+	}
+	return text + 44*len(c.Metrics) + 20*len(c.InDoms) + 8*len(c.instances) + 8*len(c.values) + 16*len(c.Labels)
+}
