@@ -25,7 +25,8 @@ type keeper struct {
 	// all, all that may differ counts.
 	content func(last bool) *savedIdentities
 	failed  func() // the last content is not in the file
-	lock    *os.File
+	lock    *os.File // nil: the file is not to be written
+	locked  bool     // by this agent
 	wake    chan struct{}
 	stop    chan struct{}
 	done    chan struct{}
@@ -35,7 +36,8 @@ type keeper struct {
 
 // load reads the file at path for dir; what is wrong is told, and what it then
 // means: an empty registry. Unless readOnly, the file is locked for the life of
-// the agent; where it is not to be written to, the keeper has no lock.
+// the agent, later if another one has it now; where it is not to be written to,
+// the keeper has no lock.
 func (k *keeper) load(readOnly bool) *registry {
 	if !readOnly {
 		k.acquire()
@@ -51,9 +53,9 @@ func (k *keeper) load(readOnly bool) *registry {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case errors.Is(err, errForeign):
-		k.tell(Warning, "saved identities in %s are not used and not replaced: %v", k.path, err)
+		k.tell(Warning, "saved identities in %s are not used and not replaced: %v; until that file is gone, or another is named, numbers are not kept", k.path, err)
 		k.release()
-	case errors.Is(err, errDamaged) && k.lock != nil:
+	case errors.Is(err, errDamaged) && k.locked:
 		aside := k.path + ".damaged"
 		if e := os.Rename(k.path, aside); e != nil {
 			k.tell(Warning, "saved identities in %s are not used and not replaced: %v; set aside: %v", k.path, err, e)
@@ -74,7 +76,7 @@ func (k *keeper) tell(level Level, format string, args ...any) {
 
 const notKept = "numbers given in this run are not kept for the next: "
 
-// acquire takes the lock; without it the file is not written.
+// acquire takes the lock.
 func (k *keeper) acquire() {
 	path := k.path + ".lock"
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644) //nolint:gosec // nothing is in it
@@ -82,17 +84,23 @@ func (k *keeper) acquire() {
 		k.tell(Warning, notKept+"%v", err)
 		return
 	}
-	for end := time.Now().Add(lockWait); ; time.Sleep(lockWait / 50) {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-			k.lock = f
+	k.lock = f
+	for end := time.Now().Add(lockWait); k.tryLock() != nil; time.Sleep(lockWait / 50) {
+		if time.Now().After(end) {
+			k.failing = true
+			k.tell(Warning, notKept+"another agent has locked %s; with each change that is tried again", path)
 			return
 		}
-		if time.Now().After(end) {
-			break
-		}
 	}
-	k.tell(Warning, notKept+"another agent has locked %s", path)
-	_ = f.Close()
+}
+
+// tryLock takes the lock if nobody has it.
+func (k *keeper) tryLock() (err error) {
+	if !k.locked {
+		err = unix.Flock(int(k.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		k.locked = err == nil
+	}
+	return err
 }
 
 func (k *keeper) release() {
@@ -150,7 +158,10 @@ func (k *keeper) flush(last bool) {
 	if content == nil {
 		return
 	}
-	err := writeFile(k.path, content.marshal(k.dir))
+	err := k.tryLock()
+	if err == nil {
+		err = writeFile(k.path, content.marshal(k.dir))
+	}
 	switch {
 	case err != nil:
 		k.failed()

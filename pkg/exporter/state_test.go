@@ -253,6 +253,28 @@ func TestStateLocked(t *testing.T) {
 	equal(t, "times that it is said with the lock free", c.toldOf("locked"), 0)
 }
 
+// An agent that does not get the lock at its start takes it when the other has gone,
+// and then keeps all numbers that it has given.
+func TestStateLockedAtFirst(t *testing.T) {
+	b := newBox(t).keep()
+	b.put("z", one(1))
+	b.start()
+	b.look()
+	c := newBox(t)
+	c.dir, c.state, c.opts.Dir = b.dir, b.state, b.dir
+	c.keep().start()
+	c.put("m", one(1))
+	c.look()
+	b.stop()
+	c.put("a", one(1))
+	c.look()
+	wait(t, "numbers to be kept", func() bool { return strings.Contains(c.savedState(), `"a"`) })
+	equal(t, "numbers", c.clusters("a", "m", "z"), "3 2 1")
+	c.restart()
+	equal(t, "numbers after a restart", c.clusters("a", "m", "z"), "3 2 1")
+	equal(t, "times that it is said to work", c.toldOf("kept in"), 1)
+}
+
 // An agent that takes over waits a moment for the one before.
 func TestStateTakenOver(t *testing.T) {
 	b := newBox(t).keep().start()
