@@ -18,18 +18,23 @@ type agentUser struct {
 	gids []uint32
 }
 
-// findUser returns nil for root, and where there is no such user.
-func findUser(name string) *agentUser {
+// findUser finds a user by name or number; nil is root.
+func findUser(name string) (*agentUser, error) {
 	u, err := user.Lookup(name)
-	if err != nil || u.Uid == "0" {
-		return nil
-	}
-	a := &agentUser{name: u.Username}
-	id, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
-		return nil
+		u, err = user.LookupId(name)
 	}
-	a.uid = uint32(id)
+	if err != nil {
+		u = &user.User{Username: name, Uid: name, Gid: name} // as the agent takes numbers that are nobody's
+	}
+	id, err := strconv.ParseUint(u.Uid, 10, 31)
+	if err != nil {
+		return nil, fmt.Errorf("no user %q", name)
+	}
+	if id == 0 {
+		return nil, nil //nolint:nilnil // root
+	}
+	a := &agentUser{name: u.Username, uid: uint32(id)}
 	groups, err := u.GroupIds()
 	if err != nil {
 		groups = []string{u.Gid}
@@ -39,7 +44,7 @@ func findUser(name string) *agentUser {
 			a.gids = append(a.gids, uint32(id))
 		}
 	}
-	return a
+	return a, nil
 }
 
 const canRead, canSearch = 4, 1

@@ -51,6 +51,9 @@ func (c *Command) Run(args []string) int {
 	if err != nil {
 		return c.Misused(c.env, err)
 	}
+	if _, err := findUser(c.user); c.user != "" && err != nil {
+		return c.Misused(c.env, err)
+	}
 	reports, status := c.reports(c.options(o), c.Flags.Args())
 	for _, r := range reports {
 		status = max(status, r.Status())

@@ -116,6 +116,8 @@ func TestArguments(t *testing.T) {
 		{"an empty directory", []string{t.TempDir()}, 1, []string{"there are no files in it"}, nil},
 		{"a wrong option", []string{"-x"}, 2, nil, []string{"unknown shorthand flag", "Try 'pmdammv check --help'."}},
 		{"a wrong value", []string{"--process-check=maybe"}, 2, nil, []string{"is none of host, any, strict, off"}},
+		{"no such user", []string{"-U", "nobody-at-all"}, 2, nil, []string{`no user "nobody-at-all"`, "Try 'pmdammv check --help'."}},
+		{"short help", []string{"-h"}, 0, []string{"Usage: pmdammv check [options] [file | directory]...\n"}, nil},
 		{"sanitized", []string{"--sanitize-names", dir}, 2, []string{"client-1: exported as mmv.client_1, PMIDs 70.1.*", "shop: exported as mmv.shop, PMIDs 70.2.*"}, nil},
 		{"help", []string{"-?"}, 0, []string{"Usage: pmdammv check [options] [file | directory]...\n", "  -a, --all             list every finding"}, nil},
 	} {

@@ -18,7 +18,7 @@ import (
 // Options say which agent is meant.
 type Options struct {
 	Agent exporter.Options // Dir is the directory
-	User  string           // that the agent runs as; "": whether it can read files is not judged
+	User  string           // that the agent runs as, by name or number; if there is none, whether it can read files is not judged
 	Limit int              // findings of one kind in a file; 0: all
 	Other []string         // directories where files may be instead
 }
@@ -83,7 +83,7 @@ func Directory(o Options) (*Report, error) {
 	case len(entries) == 0:
 		r.Findings = append(r.Findings, fileFinding("empty", "there are no files in it%s", elsewhere(o)))
 	}
-	u := findUser(o.User)
+	u, _ := findUser(o.User) // where there is none, as without PCP, nothing is judged
 	r.Findings = append(r.Findings, u.directory(o.Agent.Dir)...)
 	if err != nil {
 		return r, nil

@@ -124,8 +124,8 @@ var directories = []struct {
 	},
 	{
 		"file names",
-		map[string][]byte{"client-1": image(0, 0, one("m", 1)), "control": image(0, 0, one("m", 1)), ".tmp": image(0, 0, one("m", 1))},
-		map[string][]string{"client-1": {"file-name"}, "control": {"file-name"}, ".tmp": {"hidden"}},
+		map[string][]byte{"client-1": image(0, 0, one("m", 1)), "control": image(0, 0, one("m", 1)), "control.x": image(0, 0, one("m", 1)), ".tmp": image(0, 0, one("m", 1))},
+		map[string][]string{"client-1": {"file-name"}, "control": {"file-reserved"}, "control.x": {"file-reserved"}, ".tmp": {"hidden"}},
 	},
 	{
 		"a file with faults",
@@ -229,11 +229,15 @@ func TestAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := options(dir)
-	o.User = "nobody"
-	r, got := report(t, o)
-	if !slices.Contains(got[""], "directory-access") || !slices.Equal(got["a"], []string{"permission"}) || got["b"] != nil {
-		t.Errorf("%v", got)
+	var r *check.Report
+	for _, name := range []string{"nobody", nobody.Uid, "1234567"} {
+		o := options(dir)
+		o.User = name
+		var got map[string][]string
+		r, got = report(t, o)
+		if !slices.Contains(got[""], "directory-access") || !slices.Equal(got["a"], []string{"permission"}) || got["b"] != nil {
+			t.Errorf("user %s: %v", name, got)
+		}
 	}
 	if f := r.Files[0]; f.State != "rejected" || f.Exported != 0 || f.Reason == "" {
 		t.Errorf("%+v", f)

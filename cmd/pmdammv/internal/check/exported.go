@@ -30,7 +30,9 @@ func (r *Report) exported(ctx *local.Context) error {
 		if status, ok := strings.CutPrefix(facts.status[f.Name], "rejected: "); ok {
 			f.State, f.Reason = reader.Rejected.String(), status
 			code := Code("no-cluster")
-			if badFileName(f.Name) {
+			if first, _, _ := strings.Cut(f.Name, "."); first == "control" {
+				code = "file-reserved"
+			} else if badFileName(f.Name) {
 				code = "file-name"
 			}
 			f.add(code, "%s", status)
@@ -64,7 +66,7 @@ func (r *Report) moved(f *File, domain uint32) {
 }
 
 func badFileName(name string) bool {
-	return name == "control" || strings.HasPrefix(name, "control.") || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }) ||
+	return strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }) ||
 		strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "..")
 }
 

@@ -93,6 +93,7 @@ var kinds = [...]kind{
 
 	// The file among others, and on this machine.
 	{"file-name", Warning, rejects, "name the file with letters, digits, _ and single dots only; or start the agent with --sanitize-names"},
+	{"file-reserved", Warning, rejects, "choose a name whose first part is not control"},
 	{"no-cluster", Warning, rejects, "remove files that nobody needs: there are 4095 numbers"},
 	{"writer-gone", Warning, "does not export the file while it is so", "let the program run; or clear the flag PROCESS if its metrics should outlive it"},
 	{"writer-unmapped", Warning, "exports the file all the same", "see whether that process is still the one that wrote the file"},
@@ -104,7 +105,7 @@ var kinds = [...]kind{
 	{"too-big", Warning, rejects, "write less, or start the agent with a larger --max-file-size"},
 	{"too-many", Warning, rejects, "remove files that nobody needs, or start the agent with a larger --max-files"},
 	{"cluster-moved", Warning, "gives the file another cluster, for good", "ask for a cluster of one's own, or 0 to have one chosen"},
-	{"name-taken", Warning, notMetric, "with the flag NOPREFIX, names are shared by all files: choose others, or drop the flag"},
+	{"name-taken", Warning, notMetric, "files with the flag NOPREFIX share all names, and so do those whose own names become one with --sanitize-names: choose others"},
 	{"pmid-taken", Warning, notMetric, "ask for a cluster of one's own, or 0 to have one chosen; or use items that no other file of the cluster has"},
 	{"not-exported", Warning, notMetric, "see what the agent says"},
 	{"instance-names", Warning, "gives the later file an indom of its own, and leaves the instance out of metrics that both have", "give an instance the same name in all files of a cluster"},
