@@ -30,7 +30,7 @@ func main() {
 		return
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "pmdammv: %v\nTry 'pmdammv --help'.\n", err)
-		os.Exit(1)
+		os.Exit(2) // the service is not started again
 	}
 	if err := run(opts); err != nil {
 		fmt.Fprintf(os.Stderr, "pmdammv: %v\n", err)

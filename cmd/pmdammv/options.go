@@ -54,7 +54,9 @@ func parseOptions(args []string) (*options, error) {
 	f := o.flags()
 	help := f.BoolP("help", "?", false, "show this and exit")
 	showVersion := f.BoolP("version", "V", false, "show the version and exit")
-	if err := f.Parse(args[1:]); err != nil {
+	if err := f.Parse(args[1:]); errors.Is(err, pflag.ErrHelp) { // -h, of which pflag knows
+		*help = true
+	} else if err != nil {
 		return nil, err
 	}
 	switch {
@@ -78,7 +80,7 @@ func (o *options) flags() *pflag.FlagSet {
 	f.Uint32VarP(&o.domain, "domain", "d", o.domain, "domain number of all metrics, as in pmcd.conf")
 	f.StringVarP(&o.log, "log", "l", "", "log `file`, - for standard error\n(default PREFIX.log, or the journal when systemd starts it)")
 	f.StringVarP(&o.user, "username", "U", "", "`user` to run as, by name or number, when started as root (default $PCP_USER)")
-	f.StringVarP(&o.debug, "debug", "D", "", "debug `options` in the manner of pmdbg(1); any makes the log say more")
+	f.StringVarP(&o.debug, "debug", "D", "", "debug `options` in the manner of pmdbg(1); any has connections\nand malformed requests logged as well")
 	f.StringVarP(&o.unix, "unix", "u", "", "listen on this unix socket, a `path`, instead of using the pipe from pmcd")
 	f.StringVarP(&o.inet, "inet", "i", "", "listen on this `port` of 127.0.0.1, by number or name")
 	f.StringVarP(&o.ipv6, "ipv6", "6", "", "listen on this `port` of ::1, by number or name")
@@ -98,8 +100,12 @@ func (o *options) check() error {
 		return fmt.Errorf("domain %d is not in 1..510", o.domain)
 	case o.prefix == "" || strings.Trim(o.prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "":
 		return fmt.Errorf("prefix %q cannot be a name's component", o.prefix)
-	case o.maxFiles < 1 || o.maxFileSize < reader.HeaderSize:
-		return errors.New("limits must be positive")
+	case o.maxFiles < 1:
+		return fmt.Errorf("--max-files=%d is less than 1", o.maxFiles)
+	case o.maxFileSize < reader.HeaderSize:
+		return fmt.Errorf("--max-file-size=%d is less than %d, which every file has", o.maxFileSize, reader.HeaderSize)
+	case o.inet == "0" || o.ipv6 == "0":
+		return errors.New("port 0 is any, and pmcd could not know which")
 	}
 	switch exporter.FileMetrics(o.fileMetrics) {
 	case exporter.FileMetricsOff, exporter.FileMetricsProblems, exporter.FileMetricsAll:

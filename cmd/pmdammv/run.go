@@ -63,8 +63,9 @@ func serve(o *options, cfg config, log *logFile) error {
 	exp.Start()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	caught := make(chan struct{})
-	go handleSignals(ctx, stop, caught, exp, m) // the runtime takes a thread and 0.25 ms for that: the first answer does not wait
+	caught, served := make(chan struct{}), make(chan struct{})
+	defer close(served)
+	go handleSignals(stop, caught, served, exp, m) // the runtime takes a thread and 0.25 ms for that: the first answer does not wait
 	agent := pmda.New(pmda.Config{Name: o.prefix, Domain: o.domain}, exp, log.Logger)
 	if len(sockets) > 0 {
 		<-caught
@@ -94,9 +95,13 @@ func useOneProcessor() {
 	}
 }
 
+// stopTime is how long pmcd may take to read a reply when the agent is to end.
+// pmda waits two seconds for the peers of sockets.
+const stopTime = 3 * time.Second
+
 // handleSignals calls stop at SIGTERM and SIGINT, and has all files looked at at
-// SIGHUP, until ctx ends. It closes caught when no signal can be lost any more.
-func handleSignals(ctx context.Context, stop func(), caught chan<- struct{}, exp *exporter.Exporter, m manager) {
+// SIGHUP, until served is closed. It closes caught when no signal can be lost any more.
+func handleSignals(stop func(), caught chan<- struct{}, served <-chan struct{}, exp *exporter.Exporter, m manager) {
 	end, hup := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(end, unix.SIGTERM, unix.SIGINT)
 	signal.Notify(hup, unix.SIGHUP)
@@ -105,11 +110,16 @@ func handleSignals(ctx context.Context, stop func(), caught chan<- struct{}, exp
 		select {
 		case <-end:
 			stop()
+			select {
+			case <-served:
+			case <-time.After(stopTime): // nothing wakes a write to a pipe that nobody reads
+				os.Exit(0)
+			}
 		case <-hup:
 			m.reloading()
 			exp.Rescan()
 			m.tell("READY=1")
-		case <-ctx.Done():
+		case <-served:
 			return
 		}
 	}

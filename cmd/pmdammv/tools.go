@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -69,6 +70,9 @@ func agentFlags() *pflag.FlagSet {
 
 // help says what sub-commands there are, or the same as the --help of one.
 func help(e *cli.Env, args []string) int {
+	if len(args) > 0 && slices.Contains([]string{"-?", "-h", "--help"}, args[0]) {
+		args = nil
+	}
 	all := commands(e)
 	var b strings.Builder
 	fmt.Fprintf(&b, `Usage: %[1]s [options]

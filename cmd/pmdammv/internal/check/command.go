@@ -36,7 +36,7 @@ func NewCommand(e *cli.Env) *Command {
 	f := c.Flags
 	f.BoolVarP(&c.all, "all", "a", false, "list every finding, not only the first 20 of a kind in a file")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing of files with which nothing is wrong")
-	f.BoolVar(&c.json, "json", false, "print JSON (docs/TOOLS.md describes it)")
+	f.BoolVar(&c.json, "json", false, "print JSON (TOOLS.md describes it)")
 	f.StringVarP(&c.user, "username", "U", "", "`user` as which the agent runs (default $PCP_USER)")
 	c.agent = c.AgentOptions(e)
 	return c

@@ -93,8 +93,10 @@ func (a *Agent) check() error {
 		return fmt.Errorf("domain %d is not in 1..510", a.domain)
 	case a.prefix == "" || strings.Trim(a.prefix, name) != "":
 		return fmt.Errorf("prefix %q cannot be a name's component", a.prefix)
-	case a.maxFiles < 1 || a.maxFileSize < reader.HeaderSize:
-		return fmt.Errorf("--max-files=%d, --max-file-size=%d: limits must be positive", a.maxFiles, a.maxFileSize)
+	case a.maxFiles < 1:
+		return fmt.Errorf("--max-files=%d is less than 1", a.maxFiles)
+	case a.maxFileSize < reader.HeaderSize:
+		return fmt.Errorf("--max-file-size=%d is less than %d, which every file has", a.maxFileSize, reader.HeaderSize)
 	}
 	return nil
 }

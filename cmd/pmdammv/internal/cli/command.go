@@ -53,7 +53,9 @@ func (c *Command) count() int {
 // help was asked for and given, or the options are wrong and that was said.
 func (c *Command) Parse(e *Env, args []string) (status int, ok bool) {
 	c.defineHelp()
-	if err := c.Flags.Parse(args); err != nil {
+	if err := c.Flags.Parse(args); errors.Is(err, pflag.ErrHelp) { // -h, of which pflag knows
+		c.help = true
+	} else if err != nil {
 		return c.Misused(e, err), false
 	}
 	if c.help {
@@ -79,9 +81,6 @@ func (c *Command) defineHelp() {
 
 // Misused says that the command line is wrong and returns the exit status.
 func (c *Command) Misused(e *Env, err error) int {
-	if errors.Is(err, pflag.ErrHelp) { // -h
-		err = errors.New("unknown shorthand flag: 'h'")
-	}
 	e.Say("%s %s: %v\nTry '%s %s --help'.", e.Program, c.Name, err, e.Program, c.Name)
 	return Usage
 }

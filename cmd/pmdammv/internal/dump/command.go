@@ -30,7 +30,7 @@ that means), or 2 when one cannot be read or is not an MMV file.`
 func NewCommand(e *cli.Env) *Command {
 	c := &Command{Command: cli.NewCommand("dump", "file...", about), env: e}
 	c.Notes, c.Short, c.Completes = notes, "print all that is in files", "files"
-	c.Flags.BoolVar(&c.json, "json", false, "print one JSON document for each file (docs/TOOLS.md describes it)")
+	c.Flags.BoolVar(&c.json, "json", false, "print one JSON document for each file (TOOLS.md describes it)")
 	c.Flags.Int64Var(&c.limit, "max-file-size", image.MaxSize, "largest file, in `bytes`")
 	return c
 }

@@ -41,7 +41,7 @@ func NewCommand(e *cli.Env) *Command {
 	f.BoolVarP(&c.want.oneline, "oneline", "t", false, "print (terse) oneline text")
 	f.BoolVarP(&c.want.help, "helptext", "T", false, "print (verbose) help text")
 	c.Group("Other forms")
-	f.BoolVar(&c.json, "json", false, "print all of this as JSON (docs/TOOLS.md describes it)")
+	f.BoolVar(&c.json, "json", false, "print all of this as JSON (TOOLS.md describes it)")
 	f.BoolVar(&c.open, "openmetrics", false, "print values as OpenMetrics text")
 	f.BoolVar(&c.prometheus, "prometheus", false, "print values in the older text format of Prometheus, as pmproxy does")
 	c.agent = c.AgentOptions(e)
