@@ -24,7 +24,7 @@ type keeper struct {
 	// content is what is to be in the file, nil: what is. At the last call of
 	// all, all that may differ counts.
 	content func(last bool) *savedIdentities
-	failed  func() // the last content is not in the file
+	failed  func()   // the last content is not in the file
 	lock    *os.File // nil: the file is not to be written
 	locked  bool     // by this agent
 	wake    chan struct{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -229,6 +230,7 @@ func TestLayoutInFlux(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for end := time.Now().Add(time.Duration(i) * 2 * time.Microsecond); time.Now().Before(end); { // as long as a read may take
+				runtime.Gosched()
 			}
 			copy(m[from:], image[from:from+n])
 			copy(m[mmvimage.HdrG2:], image[mmvimage.HdrG2:mmvimage.HdrG2+8])
