@@ -134,6 +134,24 @@ func TestServeAll(t *testing.T) {
 	}
 }
 
+// A directory that is made for a socket is open to pmcd whatever the umask.
+func TestSocketUmask(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "socket")
+	old := unix.Umask(0o077)
+	l, err := pmda.ListenUnix(path, -1)
+	unix.Umask(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // the end of the test
+	if st, err := os.Stat(filepath.Dir(path)); err != nil || st.Mode().Perm() != 0o755 {
+		t.Errorf("directory: %v, %v", st.Mode(), err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o660 {
+		t.Errorf("socket: %v, %v", st.Mode(), err)
+	}
+}
+
 func TestListenInet(t *testing.T) {
 	l, err := pmda.ListenInet("0", true)
 	if err != nil {

@@ -66,7 +66,9 @@ func (s *unixSocket) bind() (net.Listener, error) {
 			return fail(err)
 		}
 	}
-	_ = os.Mkdir(filepath.Dir(s.path), 0o755) //nolint:gosec // others must reach the socket; bind tells what is wrong
+	if dir := filepath.Dir(s.path); os.Mkdir(dir, 0o755) == nil { //nolint:gosec // others must reach the socket; bind tells what is wrong
+		_ = os.Chmod(dir, 0o755) //nolint:gosec // whatever the umask
+	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fail(err)
