@@ -18,6 +18,10 @@ import (
 // version is set when the program is built.
 var version = "devel"
 
+// exitUsage is EX_USAGE of <sysexits.h>: with it the service is not started again.
+// (A Go program that crashes has status 2.)
+const exitUsage = 64
+
 func main() {
 	if len(os.Args) > 1 {
 		if run := tool(os.Args[1]); run != nil {
@@ -30,7 +34,7 @@ func main() {
 		return
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "pmdammv: %v\nTry 'pmdammv --help'.\n", err)
-		os.Exit(2) // the service is not started again
+		os.Exit(exitUsage)
 	}
 	if err := run(opts); err != nil {
 		fmt.Fprintf(os.Stderr, "pmdammv: %v\n", err)

@@ -134,6 +134,16 @@ check "watchdog: the agent feeds it" test "$old" = "$(pid)"
 kill -s STOP "$old"
 within 20 "watchdog: another agent after one that hangs" /bin/sh -c "[ \$(systemctl show -P MainPID pmdammv) != $old ] && systemctl -q is-active pmdammv"
 
+# A wrong option is said once, and not again and again.
+printf '[Service]\nExecStart=\nExecStart=/var/lib/pcp/pmdas/pmdammv/pmdammv --file-metric=all\n' >/etc/systemd/system/pmdammv.service.d/options.conf
+systemctl daemon-reload
+systemctl restart pmdammv
+within 10 "wrong option: the service has failed" systemctl -q is-failed pmdammv.service
+check "wrong option: its status" test "$(systemctl show -P ExecMainStatus pmdammv.service)" = 64
+rm /etc/systemd/system/pmdammv.service.d/options.conf
+systemctl daemon-reload
+check "wrong option: mended" systemctl restart pmdammv.socket pmdammv.service
+
 check "stop" systemctl stop pmdammv.socket pmdammv.service
 check "stop: the status is 0" test "$(systemctl show -P Result pmdammv.service)" = success
 check "stop: the socket is gone" test ! -e $socket
