@@ -37,7 +37,7 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
 		doc=$STAGE/usr/share/doc/pmdammv
 		mkdir -p "$doc"
 		cp docs/INSTALL.md "$doc/setting-up.md"
-		cp CHANGELOG.md "$doc"
+		cp docs/TOOLS.md CHANGELOG.md "$doc"
 		{
 			printf 'pmdammv (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n' "$PACKAGE_VERSION"
 			printf ' -- %s  %s\n' "$MAINTAINER" "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"

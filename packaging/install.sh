@@ -29,6 +29,15 @@ if [ -z "$PMDASADM" ] || [ -z "$PMDAS" ] || [ -z "$CONFIG" ]; then
 fi
 [ -n "${BINARY:-}" ] || for BINARY in bin/pmdammv pmdammv; do [ ! -f $BINARY ] || break; done
 adm=$PMDASADM/pmdammv here=$PMDAS/pmdammv
+if $uninstall && [ -n "$(find "$DESTDIR$here" -name '.*.installed' 2>/dev/null)" ]; then
+	echo "install.sh: pmcd uses the agent: run $here/Remove first" >&2
+	exit 1
+fi
+# PCP has a pmdammv(1) too. Under /usr/local this one comes first; beside PCP's it needs a suffix.
+case $PREFIX in
+/usr) section=1mmv ;;
+*) section=1 ;;
+esac
 
 # put MODE SOURCE PATH: a file, with our directories in it.
 put() {
@@ -39,7 +48,7 @@ put() {
 		rm -f "$DESTDIR$3"
 		case $2 in
 		"$BINARY") cp "$2" "$DESTDIR$3" ;;
-		*) sed -e "s|@PMDASADM@|$PMDASADM|g" -e "s|@PMDAS@|$PMDAS|g" "$2" >"$DESTDIR$3" ;;
+		*) sed -e "s|@PMDASADM@|$PMDASADM|g" -e "s|@PMDAS@|$PMDAS|g" -e "s|@SECTION@|$section|g" "$2" >"$DESTDIR$3" ;;
 		esac
 		chmod "$1" "$DESTDIR$3"
 	fi
@@ -67,11 +76,6 @@ link "${command:-$adm/pmdammv}" "$PREFIX/bin/pmdammv"
 for f in pmdammv.service pmdammv.socket; do put 644 systemd/$f "$UNITS/$f"; done
 put 644 configs/pmlogconf/files "$CONFIG/pmlogconf/pmdammv/files"
 link "$CONFIG/pmlogconf/pmdammv/files" "$LOGCONF/pmdammv/files"
-# PCP has a pmdammv(1) too. Under /usr/local this one comes first; beside PCP's it needs a suffix.
-case $PREFIX in
-/usr) section=1mmv ;;
-*) section=1 ;;
-esac
 put 644 configs/man/pmdammv.1 "$PREFIX/share/man/man1/pmdammv.$section"
 put 644 configs/man/pmdammv-format.5 "$PREFIX/share/man/man5/pmdammv-format.5"
 if $uninstall; then

@@ -30,6 +30,7 @@ within 1 "pipe: the program's metrics" program
 agent=$(pgrep -x pmdammv)
 check "pipe: user of the agent" test "$(ps -o user= -p "$agent")" = pcp
 check "man" man -w 1mmv pmdammv
+check "documents" ls /usr/share/doc/pmdammv/setting-up.md /usr/share/doc/pmdammv/TOOLS.md
 check "man 5" man -w pmdammv-format
 check "command" test "$(pmdammv --version | cut -d' ' -f1,2)" = "pmdammv version"
 check "pmlogconf" grep -q 'mmv.control.file.status' <(pmlogconf -c -q /tmp/pmlogger.conf && cat /tmp/pmlogger.conf)
@@ -47,6 +48,7 @@ systemctl restart pmcd
 within 10 "pmcd started again over a pipe" program
 check "upgrade: the new program" test "$(readlink "/proc/$(pgrep -x pmdammv)/exe")" = /usr/lib/pcp/pmdas/pmdammv/pmdammv
 
+check "socket: enabled beforehand" systemctl enable --now pmdammv.socket
 check "socket" follow INSTALL.md "Over a socket"
 within 1 "socket: the program's metrics" program
 check "socket: the service" systemctl -q is-active pmdammv.service
@@ -54,6 +56,15 @@ check "socket: enabled" systemctl -q is-enabled pmdammv.socket
 agent=$(pid)
 check "reinstall" dpkg -i /in/new.deb
 check "reinstall: the service goes on" test "$agent" = "$(pid)"
+check "man page of the service" systemctl help pmdammv
+
+check "pipe again" /bin/sh -c "echo pipe | $here/Install"
+within 1 "pipe again: the program's metrics" program
+check "pipe again: no service is left" not systemctl is-active pmdammv.socket pmdammv.service
+check "pipe again: nor will be" not systemctl is-enabled pmdammv.socket
+check "pipe again: numbers are kept" not grep 'not kept' /var/log/pcp/pmcd/mmv.log
+check "socket again" /bin/sh -c "echo socket | $here/Install"
+within 1 "socket again: the program's metrics" program
 
 follow INSTALL.md "Back to PCP's own agent" >/tmp/remove.out 2>&1
 check "remove and purge" test $? = 0
