@@ -1,7 +1,8 @@
 #!/bin/bash
 # cpu.sh AGENT: what monitoring 200,000 metrics of 200 programs costs pmcd and its agent: AGENT on a pipe, PCP's agent on
 # a pipe, and PCP's shared object inside pmcd. A real pmcd and real clients each time: pminfo -f of everything, pmval of one
-# metric 100 times a second, pmlogger of 10,000 metrics each second. Prints seconds of processor time of pmcd and agent.
+# metric 100 times a second, pmlogger of 10,000 metrics each second. Prints seconds of processor time of pmcd and agent, and
+# how often the agent wakes up while nothing is asked.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 agent=$(readlink -f "$1")
@@ -19,6 +20,9 @@ spent() { # seconds of processor time of pmcd and its children
 		sum=$((sum + $(awk '{ print $14 + $15 }' "/proc/$p/stat")))
 	done
 	echo $sum
+}
+wakes() { # times that threads of the agent have begun to wait
+	cat /proc/"$1"/task/*/status | awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n }'
 }
 show() { printf '  %-44s %8.2f s\n' "$1" "$(echo "$(($(spent) - before)) / $tick" | bc -l)"; }
 
@@ -45,6 +49,12 @@ for mode in "$agent -d 70" "$P/mmv/pmdammv -d 70 -U $(id -un)" dso; do
 	before=$(spent)
 	pmlogger -h localhost -c "$dir/pmlogger.conf" -T 20sec -l "$dir/pmlogger.log" "$dir/archive" || tail -5 "$dir/pmlogger.log"
 	show "pmlogger of 10,000, every second for 20 s"
+	p=$(cat "/proc/$pmcd/task/$pmcd/children")
+	if p=${p% } && [ -n "$p" ]; then # none, if it is in pmcd
+		before=$(wakes "$p")
+		sleep 60
+		printf '  %-44s %8d\n' "wake-ups of the agent in a minute of nothing" $(($(wakes "$p") - before))
+	fi
 	kill $pmcd
 	wait $pmcd || true
 	pmcd=

@@ -52,28 +52,41 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkLook is a look at a directory where nothing has changed.
+// BenchmarkLook is a look at a directory where nothing has changed, without and with
+// writers that must be alive, 100 of them at the most.
 func BenchmarkLook(b *testing.B) {
-	for _, n := range []int{1, 100, 10000} {
-		b.Run(fmt.Sprintf("files%d", n), func(b *testing.B) {
-			dir := b.TempDir()
-			image := counter("m", 1, 1).Build()
-			for i := range n {
-				check0(b, mmvimage.Write(fmt.Sprintf("%s/f%d", dir, i), image))
+	for _, n := range []int{1, 10, 1000, 10000} {
+		b.Run(fmt.Sprintf("files%d", n), func(b *testing.B) { benchmarkLook(b, n, nil) })
+		b.Run(fmt.Sprintf("files%d/process", n), func(b *testing.B) {
+			var pids []int32
+			for range min(n, 100) {
+				pids = append(pids, start(b, "wait", nil).pid())
 			}
-			d, err := reader.Open(dir, reader.Options{MaxFiles: n})
-			check0(b, err)
-			defer d.Close()
-			if s := d.Look(); len(s.Files) != n {
-				b.Fatalf("%d files", len(s.Files))
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				d.Look()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/file")
+			benchmarkLook(b, n, pids)
 		})
 	}
+}
+
+func benchmarkLook(b *testing.B, n int, pids []int32) {
+	dir := b.TempDir()
+	for i := range n {
+		img := counter("m", 1, 1)
+		if pids != nil {
+			img.Flags(mmvimage.Process).PID(pids[i%len(pids)])
+		}
+		check0(b, mmvimage.Write(fmt.Sprintf("%s/f%d", dir, i), img.Build()))
+	}
+	d, err := reader.Open(dir, reader.Options{MaxFiles: n})
+	check0(b, err)
+	defer d.Close()
+	if s := d.Look(); len(s.Files) != n {
+		b.Fatalf("%d files", len(s.Files))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		d.Look()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/file")
 }
 
 // BenchmarkFirstLook is a start with 200 files of 1000 metrics.
