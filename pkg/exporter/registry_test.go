@@ -253,7 +253,8 @@ func TestKeeperGathers(t *testing.T) {
 		for range 1000 {
 			k.save()
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(time.Second) // two times saveDelay at the most, and then some
+		synctest.Wait()
 		if n := calls.Load(); n < 1 || n > 2 {
 			t.Errorf("written %d times", n)
 		}
