@@ -18,8 +18,9 @@ import (
 
 const identityHeader = "pmdammv identities 1"
 
-// maxIdentityFile bounds what is read: more than the lists can hold.
-const maxIdentityFile = 32 << 20
+// maxIdentityFile bounds what is read: more than the lists can hold, even if each
+// name has 255 bytes of which each is quoted as four.
+const maxIdentityFile = 96 << 20
 
 var (
 	errDamaged = errors.New("damaged")

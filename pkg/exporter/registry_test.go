@@ -191,6 +191,26 @@ func TestRegistryBeyondItsBounds(t *testing.T) {
 	}
 }
 
+// What is saved can be read however long the names are.
+func TestSavedSize(t *testing.T) {
+	r := newRegistry()
+	r.counter = 1 << 62
+	long := strings.Repeat("\xff", 250)
+	for i := range maxNames {
+		id := r.name(fmt.Sprintf("%05d%s", i, long))
+		r.appear(id)
+		r.give(id, 5, 5)
+	}
+	for i := range uint32(maxInDoms) {
+		if _, ok := r.indom(indomKey{5, i + 1, fmt.Sprintf("%05d%s", i, long)}); !ok {
+			t.Fatal("no number")
+		}
+	}
+	if data := r.save().marshal("/d"); len(data) > maxIdentityFile {
+		t.Errorf("%d bytes are saved, %d are read", len(data), maxIdentityFile)
+	}
+}
+
 // When all numbers of indoms are taken there is none.
 func TestNoInDomNumber(t *testing.T) {
 	r := newRegistry()
