@@ -23,8 +23,9 @@ type file struct {
 	id       *identity // its fields are read under the Exporter's lock only
 	f        *reader.File
 	cluster  uint32
-	since    uint64 // order of coming into the cluster
-	unmapped bool   // by the process that the file names
+	since    uint64  // order of coming into the cluster
+	was      *source // of the same file before, until it has its cluster
+	unmapped bool    // by the process that the file names
 }
 
 // item says which metric has an item number.
@@ -238,22 +239,37 @@ func (c *cluster) join(k int) {
 	}
 }
 
-// conflict tells whether a file with that source cannot join these: it has
-// another metric for an item of theirs and, unless strict, shares none.
-func conflict(s *source, files []*file, strict bool) bool {
-	differ := false
+// compare finds whether two sources, of files with one cluster, have items for
+// which they have the same metric, and ones for which they have not.
+func compare(a, b *source, agree, differ *bool) {
+	for i, m := range a.items[:min(len(a.items), len(b.items))] {
+		switch {
+		case m == 0 || b.items[i] == 0:
+		case same(a, m-1, b, b.items[i]-1):
+			*agree = true
+		default:
+			*differ = true
+		}
+	}
+}
+
+// disputes tells whether a file with that source has another metric for an item
+// of these, and had not when its source was was.
+func disputes(s, was *source, files []*file) bool {
 	for _, f := range files {
+		if f.sum == s.sum {
+			continue
+		}
 		for i, m := range s.items[:min(len(s.items), len(f.items))] {
-			switch {
-			case m == 0 || f.items[i] == 0:
-			case !same(s, m-1, f.source, f.items[i]-1):
-				differ = true
-			case !strict:
-				return false
+			if m == 0 || f.items[i] == 0 || same(s, m-1, f.source, f.items[i]-1) {
+				continue
+			}
+			if was == nil || i >= len(was.items) || was.items[i] == 0 || !same(s, m-1, was, was.items[i]-1) {
+				return true
 			}
 		}
 	}
-	return differ
+	return false
 }
 
 // finish settles what depends on the names and numbers given out: instance

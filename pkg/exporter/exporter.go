@@ -367,6 +367,7 @@ func (e *Exporter) renew(f *reader.File, touched map[uint32]bool) *file {
 		return n
 	}
 	e.leave(o, touched)
+	n.was = o.source
 	return n
 }
 

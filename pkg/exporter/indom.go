@@ -305,6 +305,46 @@ func (c *cluster) clash(insts map[int32]mergedInstance, k int, index int32) bool
 	return false
 }
 
+// renames tells whether a file with that source has an instance that has another
+// name in one of these, and had not when its source was was.
+func renames(s, was *source, files []*file) bool {
+	type key struct {
+		serial uint32
+		id     int32
+	}
+	names := map[key]reader.Text{}
+	for i := range s.cat.InDoms {
+		d := &s.cat.InDoms[i]
+		for _, in := range s.cat.Instances(d) {
+			names[key{d.Serial, in.Internal}] = in.External
+		}
+	}
+	each := func(o *source, f func(k key, same bool)) {
+		for i := range o.cat.InDoms {
+			d := &o.cat.InDoms[i]
+			for _, in := range o.cat.Instances(d) {
+				k := key{d.Serial, in.Internal}
+				if t, ok := names[k]; ok {
+					f(k, bytes.Equal(s.cat.Text(t), o.cat.Text(in.External)))
+				}
+			}
+		}
+	}
+	each(was, func(k key, same bool) {
+		if same {
+			delete(names, k)
+		}
+	})
+	other := false
+	for _, f := range files {
+		if len(names) == 0 || other {
+			break
+		}
+		each(f.source, func(_ key, same bool) { other = other || !same })
+	}
+	return other
+}
+
 // instances are those of an indom of file k; index may be -1.
 func (c *cluster) instances(k int, index int32) []reader.Instance {
 	if index < 0 {

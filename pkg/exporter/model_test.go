@@ -271,6 +271,27 @@ func (m modelMetric) of(b *box, f *modelFile) bool {
 // stable checks that of the files that were there before, are there now and
 // have not changed, no number has.
 func (s *modelState) stable(b *box, before *modelState, same map[string]*modelFile) {
+	called := map[pcpwire.PMID]string{}
+	for n, m := range s.Metrics {
+		called[m.Desc.PMID] = n
+	}
+	for name, f := range same {
+		for _, m := range f.metrics {
+			n := f.full(name, m.Name)
+			if was := before.Metrics[n]; was.of(b, f) && called[was.Desc.PMID] != "" && called[was.Desc.PMID] != n {
+				b.Errorf("%v was %s of %q, which is there and has not changed, and is now %s", was.Desc.PMID, n, name, called[was.Desc.PMID])
+			}
+			was, is := before.Metrics[n], s.Metrics[n]
+			for _, in := range f.indoms[m.InDom] {
+				if !was.of(b, f) || was.Desc != is.Desc || before.Instances[was.Desc.InDom][in.ID] != in.Name {
+					continue
+				}
+				if now := s.Instances[is.Desc.InDom][in.ID]; now != in.Name {
+					b.Errorf("%s: instance %d was %q in %q, which is there and has not changed, and is now %q", n, in.ID, in.Name, name, now)
+				}
+			}
+		}
+	}
 	for name, f := range same {
 		for _, m := range f.metrics {
 			n := f.full(name, m.Name)

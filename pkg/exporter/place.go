@@ -12,7 +12,15 @@ type arrival struct {
 	*file
 	last uint64 // when it was last there before
 	rank int
+
+	// How it has been found to be to the others of the cluster that it asks for,
+	// of which so many have been looked at.
+	checked         int
+	differs, agrees bool
 }
+
+// changed tells whether the file asks for a cluster with other metrics than before.
+func (a *arrival) changed() bool { return a.asks() != 0 && a.id.sum != a.sum }
 
 // The ranks, in the order in which clusters are given.
 const (
@@ -67,11 +75,15 @@ func (e *Exporter) place(fresh []*file, touched map[uint32]bool) {
 		}
 		e.settle(a, n, touched)
 	}
+	for i := range arrivals {
+		arrivals[i].was = nil
+	}
 }
 
 // join settles the files that can have the cluster that they ask for, or have
 // one from before. One may make room for another.
 func (e *Exporter) join(arrivals []arrival, touched map[uint32]bool) {
+	there := map[uint32][]*file{} // members, in the order in which they came
 	for again := true; again; {
 		again = false
 		for i := range arrivals {
@@ -83,13 +95,14 @@ func (e *Exporter) join(arrivals []arrival, touched map[uint32]bool) {
 			case asked == 0 && a.rank == rankKeeps:
 				e.settle(a, a.id.cluster, touched)
 				continue
-			case asked == 0 || !e.fits(a):
+			case asked == 0 || !e.fits(a, there):
 				continue
 			case a.rank == rankMoved:
 				e.events = append(e.events, Event{Level: Info, File: a.f.Name, Text: fmt.Sprintf(
 					"cluster %d has become free and is used instead of %d", asked, a.id.cluster)})
 			}
 			e.settle(a, asked, touched)
+			there[asked] = append(there[asked], a.file)
 			again = true
 		}
 	}
@@ -98,21 +111,50 @@ func (e *Exporter) join(arrivals []arrival, touched map[uint32]bool) {
 // fits tells whether a file can have the cluster that it asks for. One that
 // could not before goes back at the start of an agent only, if who was in the
 // way is gone.
-func (e *Exporter) fits(a *arrival) bool {
+func (e *Exporter) fits(a *arrival, there map[uint32][]*file) bool {
 	asked := a.asks()
 	if a.rank == rankMoved && e.started || !e.reg.claim(asked) {
 		return false
 	}
-	if !e.started && a.rank == rankKeeps && a.last >= e.reg.saved && a.id.sum == a.sum {
-		return true // what was together in the last run stays so
+	if _, ok := there[asked]; !ok {
+		there[asked] = slices.Clone(e.members[asked])
 	}
-	return !conflict(a.source, e.members[asked], a.rank == rankMoved)
+	if e.together(a) {
+		return true
+	}
+	strict := a.rank == rankMoved
+	files := there[asked]
+	for ; a.checked < len(files) && (strict || !a.agrees); a.checked++ {
+		compare(a.source, files[a.checked].source, &a.agrees, &a.differs)
+	}
+	return !a.differs || a.agrees && !strict
+}
+
+// together tells whether the file was in its cluster at the end of the last run
+// and is as it was: what was together then stays so.
+func (e *Exporter) together(a *arrival) bool {
+	return !e.started && a.rank == rankKeeps && a.last >= e.reg.saved && a.id.sum == a.sum
+}
+
+// comesAnew tells whether the file has an item for which others that are there have
+// another metric, or an instance for which they have another name, and had not
+// before. It then comes after them: what is theirs stays.
+func (e *Exporter) comesAnew(a *arrival) bool {
+	files := e.members[a.id.cluster]
+	switch {
+	case e.together(a) || len(files) == 0:
+		return false
+	case (a.was == nil || a.changed()) && disputes(a.source, a.was, files):
+		return true
+	default:
+		return a.was != nil && renames(a.source, a.was, files)
+	}
 }
 
 // settle gives a file its cluster.
 func (e *Exporter) settle(a *arrival, n uint32, touched map[uint32]bool) {
 	r, asked := e.reg, a.asks()
-	if n == asked && n == a.id.cluster && a.rank != rankKeeps {
+	if n == asked && n == a.id.cluster && (a.rank != rankKeeps || e.comesAnew(a)) {
 		r.renew(a.id)
 	}
 	r.give(a.id, asked, n)
@@ -133,8 +175,9 @@ func byFileName(f *file, name string) int { return strings.Compare(f.f.Name, nam
 func (f *file) asks() uint32 { return uint32(f.cat.Header.Cluster) }
 
 // rank sorts files, which are by name. Those that keep a number go by when they
-// first had it. A file has lost its right to an explicit one to whoever came to
-// it while the file was gone.
+// first had it, those that are as they were before those that have changed. A
+// file has lost its right to an explicit one to whoever came to it while the file
+// was gone.
 func (e *Exporter) rank(arrivals []arrival) {
 	shares := func(id *identity) bool { return id.cluster != 0 && id.cluster == id.asked }
 	newest := map[uint32]uint64{} // to have come to each cluster
@@ -167,6 +210,9 @@ func (e *Exporter) rank(arrivals []arrival) {
 	sort.SliceStable(arrivals, func(i, j int) bool {
 		a, b := &arrivals[i], &arrivals[j]
 		if a.rank == rankKeeps && b.rank == rankKeeps {
+			if x, y := a.changed(), b.changed(); x != y {
+				return y
+			}
 			return a.id.since < b.id.since
 		}
 		return a.rank < b.rank
