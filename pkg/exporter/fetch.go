@@ -27,7 +27,7 @@ func (s *session) Fetch(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *pcpwi
 	}
 	s.complete()
 	s.fetch(pmids, profile, b, nil)
-	if !s.e.dir.Still(s.t.snap) {
+	if !s.e.dir.Still(s.began) {
 		s.fetchAgain(pmids, profile, b)
 	}
 	return nil
@@ -67,7 +67,7 @@ func (s *session) fetchAgain(pmids []pcpwire.PMID, profile *pcpwire.Profile, b *
 			return
 		}
 		s.fetch(pmids, profile, b, skip)
-		if s.e.dir.Still(s.t.snap) {
+		if s.e.dir.Still(s.began) {
 			return
 		}
 	}

@@ -101,7 +101,8 @@ type Dir struct {
 	mapped   atomic.Int32 // mappings of Files
 	touches  atomic.Uint64
 	looks    atomic.Uint64
-	draining atomic.Bool // events are out of the queue, and not looked at yet
+	stirred  atomic.Uint64 // the last Look that has looked at a loaded file
+	draining atomic.Bool   // events are out of the queue, and not looked at yet
 	faults   atomic.Uint64
 
 	use sync.RWMutex
@@ -268,13 +269,16 @@ func (d *Dir) Quiet() bool {
 	return quiet
 }
 
-// Still tells whether an answer made from s is good: Quiet holds, and no file
-// was touched since. It then mixes no two layouts of a file.
-func (d *Dir) Still(s *Snapshot) bool {
-	return d.Quiet() && d.Touches() == s.Touches // in this order: what is being looked at counts at its end
+// Still tells whether an answer is good that was made from the Snapshot of a Look
+// until which there were so many Looks: Quiet holds, and no Look after that has
+// looked at a loaded file, even if it found it as it was, since it may have been
+// another in between. Then the answer mixes no two layouts of a file.
+func (d *Dir) Still(looks uint64) bool {
+	return d.Quiet() && d.stirred.Load() <= looks // in this order: what is being looked at counts at its end
 }
 
-// Looks counts the Looks that have begun.
+// Looks counts the Looks that have begun. Where several goroutines look, each
+// has to keep the others from looking until it knows what its own has counted to.
 func (d *Dir) Looks() uint64 { return d.looks.Load() }
 
 // LookedAt returns the names of the files that Looks after the first n have

@@ -36,7 +36,7 @@ func ExampleDir() {
 		log.Fatal(err)
 	}
 	defer dir.Close()
-	snapshot := dir.Look()
+	snapshot, looks := dir.Look(), dir.Looks()
 
 	var values reader.Values // used again for the next answer
 	dir.Acquire()            // nothing is unmapped until Release
@@ -61,7 +61,7 @@ func ExampleDir() {
 			}
 		}
 	}
-	still := dir.Still(snapshot) // else begin again with a look
+	still := dir.Still(looks) // else begin again with a look
 	dir.Release()
 	fmt.Println("still", still)
 	// Output:

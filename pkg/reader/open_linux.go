@@ -44,6 +44,9 @@ func (d *Dir) consider(name string) {
 // that this deserves. Loaded and unchanged is left as it is.
 func (d *Dir) load(e *entry, pathFD int, st *status, link bool, path string) {
 	e.setStamp(st)
+	if e.file != nil && !e.file.Held {
+		d.stirred.Store(d.looks.Load())
+	}
 	if st.kind() != unix.S_IFREG {
 		d.skip(e, link)
 		return

@@ -27,11 +27,12 @@ func TestStress(t *testing.T) {
 		w := watch(t, dir, reader.Options{})
 		var table atomic.Pointer[reader.Snapshot] // what is published
 		var mu sync.Mutex
-		refresh := func() {
+		refresh := func() (looks uint64) {
 			mu.Lock()
 			defer mu.Unlock()
 			table.Store(w.Look())
 			w.Reap()
+			return w.Looks()
 		}
 		refresh()
 		stop := make(chan struct{})
@@ -56,11 +57,11 @@ func TestStress(t *testing.T) {
 						return
 					default:
 					}
-					refresh()
+					looks := refresh()
 					w.Acquire()
 					s := table.Load()
 					err := answer(s, &v)
-					still := w.Still(s)
+					still := w.Still(looks)
 					w.Release()
 					if still {
 						good.Add(1)
