@@ -226,6 +226,31 @@ func TestSocketNotMadeAgain(t *testing.T) {
 	}
 }
 
+// A socket that another process has put in the place is not taken away at the end.
+func TestSocketOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	s := serveAll(t, nil, listenUnix(t, path))
+	mustDial(t, "unix", path).inStep(t)
+	other, err := net.ListenUnix("unix", &net.UnixAddr{Name: path + ".other", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close() //nolint:errcheck // a test's
+	other.SetUnlinkOnClose(false)
+	if err := os.Rename(path+".other", path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := other.Accept() // the agent asks whether anybody listens
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	s.stop()
+	if _, err := os.Lstat(path); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSocketInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	l := listenUnix(t, path)
@@ -477,5 +502,22 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	if served != 64 || refused != 16 {
 		t.Errorf("%d served, %d refused: %v", served, refused, s.logs.all()[:1])
+	}
+}
+
+// pmcd's user gets in by the group of the socket.
+func TestSocketGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give a file to any group")
+	}
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := pmda.ListenUnix(path, 4242)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // a test's
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil || st.Gid != 4242 || st.Mode != unix.S_IFSOCK|0o660 {
+		t.Errorf("group %d, mode %o, %v", st.Gid, st.Mode, err)
 	}
 }

@@ -22,7 +22,8 @@ type unixSocket struct {
 	path  string
 	group int    // of the socket, or -1
 	own   bool   // made here, not inherited
-	id    inode  // of what was bound, zero when not known
+	id    inode  // of what is there, zero when not known
+	made  inode  // of what was bound here
 	said  string // the last trouble
 }
 
@@ -90,6 +91,7 @@ func (s *unixSocket) bind() (net.Listener, error) {
 		return fail(err)
 	}
 	s.own, s.id = true, inodeOf(s.path)
+	s.made = s.id
 	return l, nil
 }
 
@@ -106,7 +108,7 @@ func (s *unixSocket) alive() bool {
 
 // remove takes the path away if it is still that of the socket made here.
 func (s *unixSocket) remove() {
-	if s.own && s.id != (inode{}) && inodeOf(s.path) == s.id {
+	if s.made != (inode{}) && inodeOf(s.path) == s.made {
 		_ = os.Remove(s.path) // may belong to root: the next start replaces it
 	}
 }
