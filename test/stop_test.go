@@ -1,6 +1,7 @@
 package test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -85,5 +86,32 @@ func TestExitStatus(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.out) {
 			t.Errorf("%s: status %d, want %d, and %q in\n%s", c.args, code, c.code, c.out, out)
 		}
+	}
+}
+
+// TestLogPlaces: an earlier log is kept; what is no log stays where it is.
+func TestLogPlaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(path("log"), []byte("earlier"), 0o600), os.Mkdir(path("dir"), 0o700), syscall.Mkfifo(path("fifo"), 0o600),
+		os.WriteFile(path("other"), []byte("other"), 0o600), os.Symlink("other", path("link"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		kept bool
+		mode os.FileMode
+	}{"log": {true, 0}, "link": {true, 0}, "dir": {false, os.ModeDir}, "fifo": {false, os.ModeNamedPipe}} {
+		cmd := command(limit(t), must[string](t)(agentPath()), "-l", path(name), "--identities", "none", "-U", me(t))
+		cmd.Env = append(os.Environ(), "PCP_TMP_DIR="+dir)
+		_ = cmd.Run() // there is no pmcd
+		st, err := os.Lstat(path(name))
+		_, err1 := os.Lstat(path(name + ".prev"))
+		if err != nil || st.Mode().Type() != c.mode || (err1 == nil) != c.kept {
+			t.Errorf("%s: %v, %v; kept: %v", name, st, err, err1)
+		}
+	}
+	if b, err := os.ReadFile(path("other")); err != nil || string(b) != "other" {
+		t.Errorf("what a link leads to: %q, %v", b, err)
 	}
 }

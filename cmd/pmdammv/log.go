@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -29,10 +30,7 @@ func openLog(name, path string, debug bool) (l *logFile, err error) {
 	l = &logFile{level: &slog.LevelVar{}, own: path != "-"}
 	l.setDebug(debug)
 	if l.own {
-		if l.oldest, err = unix.Open(path+".prev", unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err != nil {
-			l.oldest = -1
-		}
-		_ = os.Rename(path, path+".prev") //nolint:gosec // the file that was asked for
+		l.oldest = keep(path)
 		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0o644)
 		if err != nil {
 			return nil, &os.PathError{Op: "open log", Path: path, Err: err}
@@ -47,6 +45,23 @@ func openLog(name, path string, debug bool) (l *logFile, err error) {
 	core := zapcore.NewCore(&encoder{name: name, pid: os.Getpid(), journal: !l.own && stderrIsJournal(), MapObjectEncoder: zapcore.NewMapObjectEncoder()}, zapcore.Lock(os.Stderr), zapcore.DebugLevel)
 	l.Logger = slog.New(&handler{core, l.level})
 	return l, nil
+}
+
+// keep keeps a log that is there as path.prev, and returns the one that path.prev
+// was, open, or -1. A device, a FIFO or a directory is not a log, and stays
+// where it is, as does all of /dev. (A link is renamed, not followed: who may
+// make one beside the log must not choose which file root empties.)
+func keep(path string) int {
+	st, err := os.Lstat(path) //nolint:gosec // the file that was asked for
+	if err != nil || !st.Mode().IsRegular() && st.Mode().Type() != os.ModeSymlink || filepath.Dir(path) == "/dev" {
+		return -1
+	}
+	oldest, err := unix.Open(path+".prev", unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		oldest = -1
+	}
+	_ = os.Rename(path, path+".prev") //nolint:gosec // the file that was asked for
+	return oldest
 }
 
 // letOldestGo ends the log for which there is no name any more. To delete a file
