@@ -232,3 +232,69 @@ func TestScreenshot(t *testing.T) {
 	s.press(t, "q")
 	s.end(t)
 }
+
+// TestWatchSuspended: while it is stopped, the terminal is as it was before,
+// every time.
+func TestWatchSuspended(t *testing.T) {
+	t.Parallel()
+	mmv, env := agentDir(t)
+	write(t, filepath.Join(mmv, "auto"), goodImages()["auto1"])
+	s := inTerminal(t, 90, 20, watch(t, env, "-t", "20msec"))
+	pid := s.cmd.Process.Pid
+	for range 20 {
+		s.shows(t, "mmv.auto.value")
+		s.press(t, "\x1a")
+		waitUntil(t, "stop", func() bool {
+			b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			return err == nil && strings.Contains(string(b), ") T ")
+		})
+		// What was written before the stop is there; nothing is written after it.
+		waitUntil(t, "normal screen", func() bool { return !s.Alternate() })
+		if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		waitUntil(t, "other screen", s.Alternate)
+	}
+	s.press(t, "q")
+	s.end(t)
+}
+
+// TestWatchLines: the name of a file cannot make a line of its own.
+func TestWatchLines(t *testing.T) {
+	t.Parallel()
+	mmv, env := agentDir(t)
+	write(t, filepath.Join(mmv, "a\nb\tc"), goodImages()["auto1"])
+	cmd := watch(t, env, "--plain", "-s", "1")
+	out, err := cmd.Output()
+	if err != nil || strings.Count(string(out), "\n# ")+1 != strings.Count(string(out), "\n") || !strings.Contains(string(out), `a\nb\tc: rejected`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestWatchUnread: the second signal ends what writes to somebody who does not read.
+func TestWatchUnread(t *testing.T) {
+	t.Parallel()
+	mmv, env := agentDir(t)
+	write(t, filepath.Join(mmv, "full"), goodImages()["full3"])
+	cmd := watch(t, env, "-r", "-t", "1msec")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := cmd.Process.Wait()
+		ended <- err
+	}()
+	waitUntil(t, "end", func() bool {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		time.Sleep(50 * time.Millisecond)
+		return len(ended) > 0
+	})
+}

@@ -178,6 +178,9 @@ func (c *Command) print(reports []*Report, status int) error {
 		}{status, append([]*Report{}, reports...)})
 	}
 	p := printer{w: c.env.Stdout, colour: c.env.Colour(), quiet: c.quiet}
+	if p.colour {
+		p.w = c.env.Out // Stdout shows escapes; text from files the printer makes visible itself
+	}
 	for i, r := range reports {
 		if i > 0 {
 			p.printf("\n")

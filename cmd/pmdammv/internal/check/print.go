@@ -47,9 +47,9 @@ func (p *printer) report(r *Report) {
 	p.alone = "alone in the directory: "
 	if r.Directory != "" {
 		p.alone = ""
-		p.printf("%s\n", p.paint(bold, "MMV files in "+cli.Visible(r.Directory)))
+		p.printf("%s\n", p.paint(bold, "MMV files in "+cli.Line(r.Directory)))
 		if r.Note != "" {
-			p.printf("  note     %s\n", cli.Visible(r.Note))
+			p.printf("  note     %s\n", cli.Line(r.Note))
 		}
 		p.findings(r.Findings)
 	}
@@ -86,7 +86,7 @@ func number(n int, what string) string {
 }
 
 func (p *printer) file(f *File) {
-	p.printf("%s: %s%s\n", p.paint(bold, cli.Visible(f.Name)), p.alone, p.state(f))
+	p.printf("%s: %s%s\n", p.paint(bold, cli.Line(f.Name)), p.alone, p.state(f))
 	p.findings(f.Findings)
 	if f.Omitted > 0 {
 		p.printf("  and %s more of these kinds; --all lists them\n", strconv.Itoa(f.Omitted))
@@ -108,7 +108,7 @@ func (p *printer) state(f *File) string {
 		if f.file.Catalog.Header.Flags&reader.FlagNoPrefix != 0 {
 			as = "below" // with others
 		}
-		return p.paint(green, fmt.Sprintf("exported %s %s, PMIDs %s.*: %s", as, f.Root, f.PMID, n))
+		return p.paint(green, fmt.Sprintf("exported %s %s, PMIDs %s.*: %s", as, cli.Line(f.Root), f.PMID, n))
 	case "pending":
 		return p.paint(yellow, "not exported, not complete")
 	case "dead":
@@ -152,5 +152,5 @@ func (p *printer) finding(f *Finding) {
 	case f.Section == "file":
 		where = fmt.Sprintf("at offset %d: ", f.Offset)
 	}
-	p.printf("  %s  %s%s\n", p.paint(colour, fmt.Sprintf("%-7s", f.Severity)), where, cli.Visible(f.Problem))
+	p.printf("  %s  %s%s\n", p.paint(colour, fmt.Sprintf("%-7s", f.Severity)), where, cli.Line(f.Problem))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -134,5 +135,37 @@ func TestFindFile(t *testing.T) {
 		if got := e.FindFile(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+}
+
+// TestTerminalInPieces: what is a control character only together with what was
+// written before is made visible as well.
+func TestTerminalInPieces(t *testing.T) {
+	master, tty, err := vt.Open(80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close() //nolint:errcheck // a test's
+	defer tty.Close()    //nolint:errcheck // a test's
+	e := cli.NewEnv(cli.Env{Program: "pmdammv", Out: tty})
+	for _, piece := range []string{"a\xc2", "\x9b2Jb", "c\xc2", "", "\xa9d"} {
+		if n, err := e.Stdout.Write([]byte(piece)); err != nil || n != len(piece) {
+			t.Fatal(n, err)
+		}
+	}
+	want := `a\x9b2Jbc` + "\xc2\xa9d"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(master, got); err != nil || string(got) != want {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+// TestSay: messages have names in them that may be anybody's.
+func TestSay(t *testing.T) {
+	var errs bytes.Buffer
+	e := &cli.Env{Program: "pmdammv", Err: &errs}
+	e.Complain("check", errors.New("open a\x1b[2J: no"))
+	if errs.String() != "pmdammv check: open a\\x1b[2J: no\n" {
+		t.Errorf("%q", errs.String())
 	}
 }

@@ -53,9 +53,10 @@ func (e *Env) Colour() bool {
 	return e.Terminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Say prints a line to standard error.
+// Say prints a line to standard error. Names in it may be anybody's, such as
+// those that a shell made of *.
 func (e *Env) Say(format string, args ...any) {
-	_, _ = fmt.Fprintf(e.Err, format+"\n", args...) // where would one say that it failed?
+	_, _ = io.WriteString(e.Err, Visible(fmt.Sprintf(format, args...))+"\n") // where would one say that it failed?
 }
 
 // Complain prints an error, and a hint if there is one.
@@ -68,10 +69,20 @@ func (e *Env) Complain(command string, err error) {
 
 // visibleWriter shows control characters in place of having a terminal obey
 // them: text in a file may be anybody's.
-type visibleWriter struct{ w io.Writer }
+type visibleWriter struct {
+	w   io.Writer
+	cut bool // the last byte was the first of a character that may be a control one, and is not written yet
+}
 
 func (v *visibleWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(v.w, Visible(string(p))); err != nil {
+	s := string(p)
+	if v.cut && s != "" {
+		s = "\xc2" + s
+	}
+	if v.cut = strings.HasSuffix(s, "\xc2") || v.cut && s == ""; v.cut && s != "" {
+		s = s[:len(s)-1]
+	}
+	if _, err := io.WriteString(v.w, Visible(s)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -96,6 +107,12 @@ func Visible(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// Line is Visible for what must not end a line or a column, such as the name
+// of a file.
+func Line(s string) string {
+	return strings.NewReplacer("\t", `\t`, "\n", `\n`).Replace(Visible(s))
 }
 
 func control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }

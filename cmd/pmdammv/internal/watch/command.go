@@ -90,6 +90,7 @@ func (c *Command) settings(m *model) error {
 func (c *Command) watch(o exporter.Options, m *model) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what writes to somebody who does not read
 	agent, err := local.Open(o)
 	if err != nil {
 		return err

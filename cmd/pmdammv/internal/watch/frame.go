@@ -59,7 +59,7 @@ func (m *model) frame() []string {
 }
 
 func (m *model) title() string {
-	left, right := " "+cli.Visible(m.dir), ""
+	left, right := " "+cli.Line(m.dir), ""
 	if m.now != nil {
 		right = fmt.Sprintf("%d files", m.now.files)
 		if m.now.files == 1 {
@@ -110,7 +110,7 @@ func (m *model) why() string {
 	case len(m.now.rows) > 0:
 		return fmt.Sprintf("none of %d values has %q in its name", len(m.now.rows), m.words())
 	case len(m.now.faults) > 0:
-		return "waiting for " + cli.Visible(strings.Join(m.now.faults, ", "))
+		return "waiting for " + cli.Line(strings.Join(m.now.faults, ", "))
 	default:
 		return "nothing has a value"
 	}
@@ -130,7 +130,7 @@ func (m *model) columns(rows []row) columns {
 		r := &rows[i]
 		c.metric = max(c.metric, width(r.metric))
 		if r.hasInst {
-			c.instance = max(c.instance, width(column(r.instance)), 8)
+			c.instance = max(c.instance, width(cli.Line(r.instance)), 8)
 		}
 		c.value = max(c.value, min(width(r.value), 22))
 		c.units = max(c.units, min(width(m.unitsOf(r)), 16))
@@ -172,7 +172,7 @@ func (c columns) line(metric, instance, value, rate, units string) string {
 }
 
 func (m *model) rowLine(c columns, r *row) string {
-	line := cut(c.line(r.metric, column(r.instance), column(r.value), r.rate, m.unitsOf(r)), m.width)
+	line := cut(c.line(r.metric, cli.Line(r.instance), cli.Line(r.value), r.rate, m.unitsOf(r)), m.width)
 	switch {
 	case r.rate == "!" && !m.raw:
 		return m.paint(yellow, line)
@@ -194,7 +194,7 @@ func (m *model) eventPane() []string {
 		if ev.file != "" {
 			text = ev.file + ": " + text
 		}
-		line := cut(ev.at.Format(clock)+" "+cli.Visible(text), m.width)
+		line := cut(ev.at.Format(clock)+" "+cli.Line(text), m.width)
 		switch {
 		case ev.bad:
 			line = m.paint(red, line)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"pmdammv/cmd/pmdammv/internal/cli"
 )
@@ -34,10 +33,10 @@ func (p *plain) sample(s *sample, values bool) error {
 		if ev.file != "" {
 			what = ev.file + ": "
 		}
-		p.printf("# %s %s\n", ev.at.Format(fineClock), cli.Visible(what+ev.text))
+		p.printf("# %s %s\n", ev.at.Format(fineClock), cli.Line(what+ev.text))
 	}
 	for _, f := range s.faults {
-		p.printf("# %s %s\n", at, cli.Visible(f))
+		p.printf("# %s %s\n", at, cli.Line(f))
 	}
 	if values {
 		for _, r := range p.m.visible(s.rows) {
@@ -45,13 +44,8 @@ func (p *plain) sample(s *sample, values bool) error {
 			if r.counter && !p.raw {
 				value, units = r.rate, r.rateUnits
 			}
-			p.printf("%s\t%s\t%s\t%s\t%s\n", at, r.metric, column(r.instance), value, units)
+			p.printf("%s\t%s\t%s\t%s\t%s\n", at, r.metric, cli.Line(r.instance), value, units)
 		}
 	}
 	return p.Flush()
-}
-
-// column is text without what would break the line.
-func column(s string) string {
-	return strings.NewReplacer("\t", `\t`, "\n", `\n`).Replace(cli.Visible(s))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,9 @@ func (s *screen) enter() error {
 		return fmt.Errorf("terminal: %w", err)
 	}
 	s.state, s.shown = state, nil
-	_, err = s.out.WriteString(enterScreen)
+	if _, err = s.out.WriteString(enterScreen); err != nil {
+		s.leave()
+	}
 	return err
 }
 
@@ -74,9 +77,13 @@ func (s *screen) draw(lines []string) error {
 }
 
 // stop suspends the process, as Ctrl-Z does where a terminal is not in raw mode.
+// The signal goes to this thread: one to the process may be taken by another,
+// and this one would have the terminal again before all stop.
 func (s *screen) stop() error {
 	s.leave()
-	if err := unix.Kill(os.Getpid(), unix.SIGSTOP); err != nil {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP); err != nil {
 		return err
 	}
 	return s.enter()
