@@ -151,7 +151,11 @@ func (d *Dir) pend(e *entry, id fileID, generation uint64, err error) {
 	if old != nil && old.Catalog.Outline {
 		old = nil // too little is known of it
 	}
+	changed := d.changed
 	d.unload(e)
+	if old != nil && old.Held {
+		d.changed = changed // it stays what it is
+	}
 	d.unwatchWriter(e)
 	e.id = id
 	if old != nil {

@@ -138,3 +138,23 @@ func TestHeldThenRejected(t *testing.T) {
 	put(t, dir, "a", counter("m", 2, 1).Cluster(5000))
 	w.look("a rejected")
 }
+
+// A file that is kept while it is rewritten, and is looked at each time since nothing
+// tells when it changes, is no change each time.
+func TestHeldUnchanged(t *testing.T) {
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	check0(t, mmvimage.Write(target, counter("m", 1, 1).Build()))
+	check0(t, os.Symlink(target, filepath.Join(dir, "a")))
+	w := watch(t, dir, reader.Options{})
+	w.look("a loaded")
+	check0(t, os.Truncate(target, 0))
+	s := w.Look()
+	if len(s.Files) != 1 || !s.Files[0].Held {
+		t.Fatalf("not kept: %v", s.Others)
+	}
+	for range 3 {
+		if w.Look() != s {
+			t.Fatal("another Snapshot")
+		}
+	}
+}
