@@ -245,6 +245,7 @@ func TestLayoutInFlux(t *testing.T) {
 		if err := unix.Munmap(m); err != nil {
 			t.Fatal(err)
 		}
+		d.Close() // a user may have 128 instances of inotify
 	}
 }
 
