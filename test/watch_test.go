@@ -294,7 +294,6 @@ func TestWatchUnread(t *testing.T) {
 	}()
 	waitUntil(t, "end", func() bool {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		time.Sleep(50 * time.Millisecond)
 		return len(ended) > 0
 	})
 }

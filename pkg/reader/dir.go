@@ -235,7 +235,7 @@ func unmap(files []*File) {
 }
 
 // Touches counts the loaded files that turned out to have been written to by
-// other means than stores through a mapping. See Still.
+// other means than stores through a mapping, and then to be others.
 func (d *Dir) Touches() uint64 { return d.touches.Load() }
 
 // Faults counts the reads of loaded files' memory, values or headers, that
